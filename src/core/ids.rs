@@ -1,0 +1,131 @@
+//! The identifiers that travel on the Studio link, each as a type of its own.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// An instance of the project's tree. On the wire: Rojo's referent, 32 lower-case hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u128);
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NodeId({self})")
+    }
+}
+
+/// What a [`NodeId`] must look like, for error texts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("an instance id is 32 hex digits, got {0:?}")]
+pub struct BadNodeId(String);
+
+impl FromStr for NodeId {
+    type Err = BadNodeId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let well_formed = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        match u128::from_str_radix(text, 16) {
+            Ok(value) if well_formed => Ok(Self(value)),
+            _ => Err(BadNodeId(text.chars().take(80).collect())),
+        }
+    }
+}
+
+impl Serialize for NodeId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for NodeId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(std::sync::Arc<str>);
+
+        impl $name {
+            /// The id as it stands on the wire.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self.0)
+            }
+        }
+    };
+}
+
+text_id!(
+    /// One request to a Studio, for ever: a UUID made by the server.
+    RequestId
+);
+text_id!(
+    /// One run of `sync`; joins the requests it is made of.
+    RunId
+);
+text_id!(
+    /// One server process. New with every start.
+    ServerId
+);
+text_id!(
+    /// One load of the plugin in one DataModel: a GUID made by the plugin.
+    SessionId
+);
+text_id!(
+    /// The place a Studio has open: `place:<PlaceId>` or `anon:<guid>`.
+    InstanceId
+);
+text_id!(
+    /// One life of the serve session's tree: Rojo's session id.
+    TreeId
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_id_is_exactly_32_hex_digits() {
+        let id = NodeId(0x1e);
+        assert_eq!(id.to_string(), "0000000000000000000000000000001e");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        for bad in ["", "1e", "+000000000000000000000000000001e", &"g".repeat(32), &"0".repeat(33)] {
+            assert!(bad.parse::<NodeId>().is_err(), "{bad:?} must be refused");
+        }
+    }
+}

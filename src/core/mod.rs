@@ -1,0 +1,8 @@
+//! The decisions, free of input and output: no sockets, files, clock or log in here.
+//!
+//! Everything in this folder is a value or a pure function of values, so that a test can drive
+//! it through any order of events. `tests/tidy.rs` checks that it stays so.
+
+pub mod ids;
+pub mod protocol;
+pub mod text;

@@ -1,0 +1,3 @@
+//! The `rojo-mcp` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Our Studio plugin as a model file.

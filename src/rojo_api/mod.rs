@@ -1,0 +1,1 @@
+//! Rojo's protocol 5 on hyper.
