@@ -3,6 +3,12 @@
 //! Everything in this folder is a value or a pure function of values, so that a test can drive
 //! it through any order of events. `tests/tidy.rs` checks that it stays so.
 
+pub mod agreement;
+pub mod bridge;
+pub mod calls;
+pub mod error;
 pub mod ids;
 pub mod protocol;
+pub mod studios;
+pub mod sync;
 pub mod text;

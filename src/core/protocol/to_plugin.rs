@@ -256,3 +256,18 @@ pub enum PlanOp {
         node: NewNode,
     },
 }
+
+impl PlanOp {
+    /// About how many bytes it takes on the wire.
+    pub fn weight(&self) -> usize {
+        fn node(new: &NewNode) -> usize {
+            160 + new.name.len()
+                + new.source.as_ref().map_or(0, String::len)
+                + new.children.iter().map(node).sum::<usize>()
+        }
+        match self {
+            Self::SetSource { source, .. } => 160 + source.len(),
+            Self::Add { node: new, .. } => 80 + node(new),
+        }
+    }
+}

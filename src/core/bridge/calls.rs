@@ -1,0 +1,269 @@
+//! Calls: opened when an agent asks, settled by the first of result, deadline, cancel and loss.
+
+use std::{collections::VecDeque, time::Duration};
+
+use serde_json::Value;
+
+use super::{Answer, Ask, Bridge, Call, CallerId, Effect, StudioScript, Waiter, Waiting, What};
+use crate::core::{
+    calls::Moment,
+    error::{ErrorCode, ToolError},
+    ids::{RequestId, RunId},
+    protocol::{
+        CancelReason, MAX_FRAME_BYTES, MAX_PART_BYTES, Notice, Outcome, PlanOp, PluginResult, Request, RequestBody,
+        ServerFrame,
+    },
+    studios::{LinkId, StudioKey},
+};
+
+impl Bridge {
+    pub(super) fn call(&mut self, now: Moment, caller: CallerId, call: Call) {
+        let Call { studio, patience, ask } = call;
+        if ask == Ask::Status {
+            let studios = self.studios.iter().map(|studio| studio.status(now)).collect();
+            let waiting = self.calls.len();
+            return self.settle(caller, Ok(Answer::Status { studios, waiting }));
+        }
+        let key = match self.ready_studio(studio.as_deref()) {
+            Ok(key) => key,
+            Err(error) => return self.settle(caller, Err(error)),
+        };
+        let deadline = now + patience;
+        let who = Waiter::Caller(caller);
+        match ask {
+            Ask::Tool { name, args } => {
+                let body = RequestBody::Tool { name: name.to_owned(), args };
+                self.ask(now, deadline, key, who, body);
+            }
+            Ask::GetScript { id, from_draft } => {
+                let body = RequestBody::GetScript { id: Some(id), from_draft: from_draft.then_some(true) };
+                self.ask(now, deadline, key, who, body);
+            }
+            Ask::Sync(args) => self.start_run(now, deadline, key, caller, args),
+            Ask::Status => unreachable!("answered above"),
+        }
+    }
+
+    fn ready_studio(&self, wanted: Option<&str>) -> Result<StudioKey, ToolError> {
+        let studio = self.studios.target(wanted)?;
+        match studio.link {
+            Some(_) => Ok(studio.key),
+            None => Err(ToolError::reconnecting(&studio.name)),
+        }
+    }
+
+    /// Open a call for `body` and send it, numbered.
+    pub(super) fn ask(&mut self, now: Moment, deadline: Moment, key: StudioKey, who: Waiter, body: RequestBody) {
+        let request_id = (self.new_id)();
+        let (body, rest) = first_part(body);
+        let Some(studio) = self.studios.get_mut(key) else { return };
+        let (n, remaining_ms) = if studio.is_level1() {
+            let n = studio.next_n;
+            studio.next_n += 1;
+            (Some(n), Some(millis(deadline.saturating_sub(now))))
+        } else {
+            (None, None)
+        };
+        let link = studio.link;
+        let request = Request { request_id: request_id.clone(), n, remaining_ms, body };
+        let what = What::Request { request: request.clone(), rest, next_part: 1 };
+        self.calls.open(request_id, deadline, Waiting { studio: key, who, what });
+        if let Some(link) = link {
+            self.send(link, ServerFrame::Request(request));
+        }
+    }
+
+    pub(super) fn plan_part_taken(&mut self, link: LinkId, id: &RequestId, part: u32) {
+        let Some((_, waiting)) = self.calls.iter_mut().find(|(open, _)| *open == id) else { return };
+        let What::Request { rest, next_part, .. } = &mut waiting.what else { return };
+        if *next_part != part + 1 {
+            return;
+        }
+        let Some(ops) = rest.pop_front() else { return };
+        *next_part += 1;
+        let notice = Notice::PlanPart { request_id: id.clone(), part: part + 1, last: rest.is_empty(), ops };
+        self.send(link, ServerFrame::Notice(notice));
+    }
+
+    /// The one result of a request has come. A repeated or unknown one changes nothing.
+    pub(super) fn result(&mut self, now: Moment, result: PluginResult) {
+        let id = result.request_id.clone();
+        let Some(waiting) = self.calls.settle(&id) else { return };
+        let What::Request { request, .. } = waiting.what else {
+            unreachable!("a run's id is never sent to a plugin");
+        };
+        match waiting.who {
+            Waiter::Caller(caller) => {
+                let outcome = read_answer(&request.body, result);
+                self.settle(caller, outcome);
+            }
+            Waiter::Run(run) => self.run_result(now, &run, &request.body, result),
+        }
+    }
+
+    /// The call ends with an error, if it is still open.
+    pub(super) fn fail(&mut self, id: &RequestId, error: ToolError) {
+        let Some(waiting) = self.calls.settle(id) else { return };
+        self.fail_waiting(waiting, error);
+    }
+
+    fn fail_waiting(&mut self, waiting: Waiting, error: ToolError) {
+        match (waiting.who, waiting.what) {
+            (Waiter::Caller(caller), What::Request { .. }) => self.settle(caller, Err(error)),
+            (Waiter::Caller(caller), What::Run(run)) => {
+                self.forget_run(&run);
+                self.settle(caller, Err(error));
+            }
+            (Waiter::Run(run), _) => self.run_failed(&run, error),
+        }
+    }
+
+    /// Everything that waits for this Studio ends with `error`.
+    pub(super) fn fail_all_of(&mut self, key: StudioKey, error: &ToolError) {
+        // Runs first: their end takes their requests with them.
+        for runs_only in [true, false] {
+            for (_, waiting) in
+                self.calls.settle_where(|call| call.studio == key && (!runs_only || matches!(call.what, What::Run(_))))
+            {
+                self.fail_waiting(waiting, error.clone());
+            }
+        }
+    }
+
+    pub(super) fn not_sent(&mut self, request: Option<RequestId>, size: usize) {
+        let text =
+            format!("the request is {size} bytes and the limit of a frame is {MAX_FRAME_BYTES}; it was not sent");
+        match request {
+            Some(id) => self.fail(&id, ToolError::new(ErrorCode::TooLarge, text, "send less at a time")),
+            None => self.note(format!("a frame was too large to be sent: {text}")),
+        }
+    }
+
+    pub(super) fn expire_calls(&mut self, now: Moment) {
+        for (id, waiting) in self.calls.expire(now) {
+            let name = self.studio_name(waiting.studio);
+            let error = match &waiting.what {
+                What::Request { .. } => {
+                    self.cancel(&id, waiting.studio, CancelReason::Timeout);
+                    ToolError::outcome_unknown(&name, "its deadline passed")
+                }
+                What::Run(run) => self.late_run(run, &name),
+            };
+            self.fail_waiting(waiting, error);
+        }
+    }
+
+    pub(super) fn cancel(&mut self, id: &RequestId, key: StudioKey, reason: CancelReason) {
+        let Some(studio) = self.studios.get(key).filter(|studio| studio.is_level1()) else { return };
+        if let Some(link) = studio.link {
+            let notice = Notice::Cancel { request_id: id.clone(), reason };
+            self.send(link, ServerFrame::Notice(notice));
+        }
+    }
+
+    pub(super) fn abandon(&mut self, caller: CallerId) {
+        let given_up = self.calls.settle_where(|call| call.who == Waiter::Caller(caller));
+        for (id, waiting) in given_up {
+            match &waiting.what {
+                What::Request { .. } => self.cancel(&id, waiting.studio, CancelReason::Aborted),
+                What::Run(run) => self.abandon_run(run),
+            }
+            self.settle(caller, Err(ToolError::cancelled()));
+        }
+    }
+
+    /// Drop the requests of a run that no longer counts; those already sent are cancelled.
+    pub(super) fn cancel_requests_of(&mut self, run: &RunId) {
+        let owner = Waiter::Run(run.clone());
+        for (id, waiting) in self.calls.settle_where(|call| call.who == owner) {
+            self.cancel(&id, waiting.studio, CancelReason::Aborted);
+        }
+    }
+
+    pub(super) fn progress(&mut self, id: &RequestId, progress: f64, total: Option<f64>, message: Option<String>) {
+        let Some((waiting, _)) = self.calls.get(id) else { return };
+        let caller = match &waiting.who {
+            Waiter::Caller(caller) => Some(*caller),
+            Waiter::Run(run) => self.caller_of(run),
+        };
+        if let Some(caller) = caller {
+            self.effects.push(Effect::Progress { caller, progress, total, message });
+        }
+    }
+
+    /// The requests of this run that are open, for its phase.
+    pub(super) fn request_of(&self, run: &RunId) -> Option<&RequestBody> {
+        let owner = Waiter::Run(run.clone());
+        self.calls.iter().find(|(_, waiting)| waiting.who == owner).and_then(|(_, waiting)| match &waiting.what {
+            What::Request { request, .. } => Some(&request.body),
+            What::Run(_) => None,
+        })
+    }
+}
+
+fn read_answer(asked: &RequestBody, mut result: PluginResult) -> Result<Answer, ToolError> {
+    let answer = match asked {
+        RequestBody::GetScript { .. } => result.read::<StudioScript>().map(|outcome| map(outcome, Answer::Script)),
+        RequestBody::Tool { .. } if result.status == "success" => {
+            let response = result.fields.remove("response").unwrap_or(Value::Null);
+            Ok(Outcome::Success(Answer::Tool(response)))
+        }
+        RequestBody::Tool { .. } => result.read::<Value>().map(|outcome| map(outcome, Answer::Tool)),
+        RequestBody::Sync { .. } | RequestBody::Plan { .. } => unreachable!("only runs ask for these"),
+    };
+    unwrap_outcome(answer)
+}
+
+fn map<T, U>(outcome: Outcome<T>, into: impl FnOnce(T) -> U) -> Outcome<U> {
+    match outcome {
+        Outcome::Success(value) => Outcome::Success(into(value)),
+        Outcome::Failure { code, message } => Outcome::Failure { code, message },
+    }
+}
+
+/// The plugin's failure, or ours to read its success, as one error.
+pub(super) fn unwrap_outcome<T>(outcome: Result<Outcome<T>, String>) -> Result<T, ToolError> {
+    match outcome {
+        Ok(Outcome::Success(value)) => Ok(value),
+        Ok(Outcome::Failure { code, message }) => {
+            let code =
+                code.and_then(|code| serde_json::from_value(Value::String(code)).ok()).unwrap_or(ErrorCode::Failed);
+            Err(ToolError::new(code, message, "this is what Studio answered"))
+        }
+        Err(detail) => Err(ToolError::failed(detail, "update the plugin: its version and the server's differ")),
+    }
+}
+
+/// A plan goes out in parts; anything else is one frame.
+fn first_part(body: RequestBody) -> (RequestBody, VecDeque<Vec<PlanOp>>) {
+    match body {
+        RequestBody::Plan { run_id, undo_name, ops, .. } => {
+            let mut parts = plan_parts(ops);
+            let ops = parts.pop_front().unwrap_or_default();
+            let last = parts.is_empty();
+            (RequestBody::Plan { run_id, undo_name, part: 0, last, ops }, parts)
+        }
+        body => (body, VecDeque::new()),
+    }
+}
+
+/// Cut a plan into parts of at most [`MAX_PART_BYTES`], or one step that is larger by itself.
+fn plan_parts(ops: Vec<PlanOp>) -> VecDeque<Vec<PlanOp>> {
+    let mut parts = VecDeque::from([Vec::new()]);
+    let mut size = 0;
+    for op in ops {
+        let weight = op.weight();
+        if size + weight > MAX_PART_BYTES && size > 0 {
+            parts.push_back(Vec::new());
+            size = 0;
+        }
+        size += weight;
+        parts.back_mut().expect("there is always a part").push(op);
+    }
+    parts
+}
+
+/// Whole milliseconds.
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

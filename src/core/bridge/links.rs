@@ -1,0 +1,460 @@
+//! Links: hello or refuse, takeover, the tree, loss and return.
+
+use std::sync::Arc;
+
+use super::{Bridge, Effect, Link, PlacePolicy, Waiting, What};
+use crate::core::{
+    calls::Moment,
+    error::ToolError,
+    ids::RequestId,
+    protocol::{
+        AckDisposition, FrameError, HEARTBEAT, HELLO_DEADLINE, Hello, HelloLevel1, Limits, MAX_FRAME_BYTES,
+        MAX_PART_BYTES, MAX_PENDING_BYTES, Notice, PROTOCOL, Patch, PluginFrame, RejectCode, Request, ServerFrame,
+        TreePart, Welcome,
+    },
+    studios::{GRACE, LinkId, MAX_STUDIOS, SILENCE, StudioKey, TreeState},
+};
+
+/// A hello that is refused: why, for the plugin and the person at the screen.
+struct Refusal {
+    code: RejectCode,
+    reason: String,
+    retry_after: Option<u32>,
+}
+
+impl Refusal {
+    fn new(code: RejectCode, reason: impl Into<String>) -> Self {
+        Self { code, reason: reason.into(), retry_after: None }
+    }
+}
+
+impl Bridge {
+    pub(super) fn frame(&mut self, now: Moment, link: LinkId, frame: Result<PluginFrame, FrameError>) {
+        match self.links.get(&link) {
+            Some(Link::New { .. }) => self.first_frame(now, link, frame),
+            Some(Link::Of(key)) => {
+                let key = *key;
+                if let Some(studio) = self.studios.get_mut(key) {
+                    studio.heard_at = now;
+                }
+                match frame {
+                    Ok(frame) => self.studio_frame(now, link, key, frame),
+                    Err(error) => self.bad_frame(link, key, error),
+                }
+            }
+            Some(Link::Closing) | None => {}
+        }
+    }
+
+    fn first_frame(&mut self, now: Moment, link: LinkId, frame: Result<PluginFrame, FrameError>) {
+        let admitted = match frame {
+            Ok(PluginFrame::Hello(hello)) => self.hello(now, link, *hello),
+            Ok(_) => Err(Refusal::new(RejectCode::BadHello, "the first frame must be a hello")),
+            Err(error) => Err(Refusal::new(RejectCode::BadHello, format!("the hello could not be read: {error}"))),
+        };
+        if let Err(refusal) = admitted {
+            self.refuse(link, refusal);
+        }
+    }
+
+    fn refuse(&mut self, link: LinkId, Refusal { code, reason, retry_after }: Refusal) {
+        self.note(format!("refused a Studio: {reason}"));
+        self.send(link, ServerFrame::Notice(Notice::Rejected { code, reason: reason.clone(), retry_after }));
+        self.close(link, reason);
+    }
+
+    fn close(&mut self, link: LinkId, reason: impl Into<String>) {
+        self.links.insert(link, Link::Closing);
+        self.effects.push(Effect::Close { link, reason: reason.into() });
+    }
+
+    fn hello(&mut self, now: Moment, link: LinkId, hello: Hello) -> Result<(), Refusal> {
+        if !self.places.admits(hello.place_id) {
+            return Err(place_not_served(hello.place_id));
+        }
+        let key = match &hello.level1 {
+            Some(level1) => self.identify(now, link, &hello, level1)?,
+            None => None,
+        };
+        let key = match key {
+            Some(key) => self.come_back(now, link, key, hello),
+            None if self.studios.len() >= MAX_STUDIOS => {
+                let reason = format!("{MAX_STUDIOS} Studios are linked already");
+                return Err(Refusal::new(RejectCode::TooManyStudios, reason));
+            }
+            None => {
+                let next_n = self.known_n(&hello) + 1;
+                self.studios.add(hello, link, now, next_n)
+            }
+        };
+        self.links.insert(link, Link::Of(key));
+        self.welcome(link, key);
+        self.resend(now, link, key);
+        Ok(())
+    }
+
+    /// The highest request number that this plugin session has received from us.
+    fn known_n(&self, hello: &Hello) -> u64 {
+        hello
+            .level1
+            .as_ref()
+            .filter(|level1| level1.server_id.as_ref() == Some(&self.intro.server_id))
+            .map_or(0, |level1| level1.last_n)
+    }
+
+    /// Which Studio of the registry a hello belongs to; `None`: a new one.
+    fn identify(
+        &mut self,
+        now: Moment,
+        link: LinkId,
+        hello: &Hello,
+        level1: &HelloLevel1,
+    ) -> Result<Option<StudioKey>, Refusal> {
+        if level1.protocol == 0 {
+            let reason = format!(
+                "plugin {} speaks protocol 0 and server {} speaks {PROTOCOL}: run `rojo-mcp plugin build` again",
+                level1.plugin_version, self.intro.server_version
+            );
+            return Err(Refusal::new(RejectCode::Unsupported, reason));
+        }
+        if let Some(studio) = self.studios.of_session(&level1.session_id) {
+            return Ok(Some(studio.key));
+        }
+        let Some(other) = self.studios.of_place(&level1.instance_id, level1.role) else { return Ok(None) };
+        if !other.may_be_taken_over(now) {
+            let reason = format!("{} is open in another window that is connected", hello_name(hello));
+            return Err(Refusal { code: RejectCode::DuplicateSession, reason, retry_after: Some(1) });
+        }
+        let key = other.key;
+        self.note(format!("{} takes over from a window that fell silent (link {})", hello_name(hello), link.0));
+        self.leave(key, "another window of the place took over");
+        Ok(None)
+    }
+
+    fn come_back(&mut self, now: Moment, link: LinkId, key: StudioKey, hello: Hello) -> StudioKey {
+        let studio = self.studios.get_mut(key).expect("identified a moment ago");
+        let old = studio.link.replace(link);
+        studio.lost_at = None;
+        studio.heard_at = now;
+        studio.hello = hello;
+        studio.tree = TreeState::wanted();
+        if let Some(old) = old.filter(|old| *old != link) {
+            self.close(old, "the same plugin connected again");
+        }
+        key
+    }
+
+    fn welcome(&mut self, link: LinkId, key: StudioKey) {
+        let Some(level1) = self.studios.get(key).and_then(|studio| studio.hello.level1.as_ref()) else { return };
+        let welcome = Welcome {
+            protocol: PROTOCOL.min(level1.protocol),
+            server_version: self.intro.server_version.clone(),
+            server_id: self.intro.server_id.clone(),
+            tree_id: self.intro.tree_id.clone(),
+            project: self.intro.project.clone(),
+            assigned_role: level1.role,
+            heartbeat_seconds: u32::try_from(HEARTBEAT.as_secs()).expect("a few seconds"),
+            limits: Limits {
+                max_frame_bytes: MAX_FRAME_BYTES,
+                max_part_bytes: MAX_PART_BYTES,
+                max_pending_bytes: MAX_PENDING_BYTES,
+            },
+        };
+        self.send(link, ServerFrame::Notice(Notice::Welcome(welcome)));
+        self.effects.push(Effect::BuildTree { link });
+    }
+
+    /// After a return: send again what provably never arrived, in order; give up what arrived and
+    /// is neither running nor done over there; leave the rest waiting.
+    fn resend(&mut self, now: Moment, link: LinkId, key: StudioKey) {
+        let Some(studio) = self.studios.get(key) else { return };
+        let Some(level1) = studio.hello.level1.clone() else { return };
+        let last_n = self.known_n(&studio.hello);
+        let mut sent: Vec<(u64, RequestId)> = self
+            .calls
+            .iter()
+            .filter(|(_, waiting)| waiting.studio == key)
+            .filter_map(|(id, waiting)| match &waiting.what {
+                What::Request { request, .. } => Some((request.n.unwrap_or(0), id.clone())),
+                What::Run(_) => None,
+            })
+            .collect();
+        sent.sort_unstable();
+        for (n, id) in sent {
+            if n > last_n {
+                self.send_again(now, link, &id);
+            } else if !level1.in_flight.contains(&id) && !level1.pending.contains(&id) {
+                let error = ToolError::outcome_unknown(&self.studio_name(key), "the plugin lost it with the link");
+                self.fail(&id, error);
+            }
+        }
+    }
+
+    fn send_again(&mut self, now: Moment, link: LinkId, id: &RequestId) {
+        let Some((Waiting { what: What::Request { request, .. }, .. }, deadline)) = self.calls.get(id) else { return };
+        let remaining_ms = Some(super::calls::millis(deadline.saturating_sub(now)));
+        let request = Request { remaining_ms, ..request.clone() };
+        self.send(link, ServerFrame::Request(request));
+    }
+
+    fn studio_frame(&mut self, now: Moment, link: LinkId, key: StudioKey, frame: PluginFrame) {
+        match frame {
+            PluginFrame::Result(result) => {
+                let disposition = self.calls.disposition(&result.request_id);
+                self.ack(link, key, &result.request_id, disposition);
+                self.result(now, result);
+            }
+            PluginFrame::Cancelled { .. } | PluginFrame::StillRunning { .. } | PluginFrame::Alive => {}
+            PluginFrame::Taken { request_id: None, part } => self.tree_part_taken(link, key, part),
+            PluginFrame::Taken { request_id: Some(id), part } => self.plan_part_taken(link, &id, part),
+            PluginFrame::TreeReady { tree_id, cursor, facts } => {
+                if tree_id == self.intro.tree_id {
+                    self.tree_ready(now, link, key, cursor, facts);
+                }
+            }
+            PluginFrame::Progress { request_id, progress, total, message } => {
+                self.progress(&request_id, progress, total, message);
+            }
+            PluginFrame::RobloxLog { message, level } => {
+                let studio = self.studio_name(key);
+                self.effects.push(Effect::Output { studio, level, message });
+            }
+            PluginFrame::Bye { reason } => {
+                self.leave(key, &reason);
+                self.close(link, "goodbye");
+            }
+            PluginFrame::Hello(_) | PluginFrame::Unknown { .. } => self.ignored_frames += 1,
+        }
+    }
+
+    fn ack(&mut self, link: LinkId, key: StudioKey, id: &RequestId, disposition: AckDisposition) {
+        if self.studios.get(key).is_some_and(|studio| studio.is_level1()) {
+            let notice = Notice::Ack { request_id: id.clone(), disposition };
+            self.send(link, ServerFrame::Notice(notice));
+        }
+    }
+
+    fn bad_frame(&mut self, link: LinkId, key: StudioKey, error: FrameError) {
+        let name = self.studio_name(key);
+        self.note(format!("a frame of {name} could not be read: {error}"));
+        if let Some(id) = error.request_id {
+            let disposition = self.calls.disposition(&id);
+            self.ack(link, key, &id, disposition);
+            self.fail(
+                &id,
+                ToolError::failed(
+                    format!("the answer of {name} could not be read: {}", error.detail),
+                    "return plain values: text in UTF-8, finite numbers",
+                ),
+            );
+        }
+    }
+
+    // ---- the tree
+
+    pub(super) fn tree_built(&mut self, link: LinkId, parts: Vec<TreePart>) {
+        let Some(Link::Of(key)) = self.links.get(&link) else { return };
+        let Some(studio) = self.studios.get_mut(*key).filter(|studio| studio.link == Some(link)) else { return };
+        for node in parts.iter().flat_map(|part| &part.nodes) {
+            if let Some(hash) = node.hash {
+                studio.agreement.tree_has(node.id, hash);
+            }
+        }
+        if let TreeState::Sending { parts: waiting, cursor, .. } = &mut studio.tree {
+            *cursor = parts.first().map(|part| part.cursor);
+            *waiting = parts.into();
+            self.send_next_part(link);
+        }
+    }
+
+    fn tree_part_taken(&mut self, link: LinkId, key: StudioKey, part: u32) {
+        let expected = self.studios.get(key).and_then(|studio| match &studio.tree {
+            TreeState::Sending { parts, cursor: Some(_), .. } => parts.front().map(|next| next.part),
+            TreeState::Sending { .. } | TreeState::None | TreeState::Ready => None,
+        });
+        if expected.is_some_and(|next| next == part + 1) {
+            self.send_next_part(link);
+        }
+    }
+
+    fn send_next_part(&mut self, link: LinkId) {
+        let Some(Link::Of(key)) = self.links.get(&link) else { return };
+        let Some(studio) = self.studios.get_mut(*key) else { return };
+        if let TreeState::Sending { parts, .. } = &mut studio.tree
+            && let Some(part) = parts.pop_front()
+        {
+            self.send(link, ServerFrame::Notice(Notice::Tree(part)));
+        }
+    }
+
+    /// Hand over the patches that came while the tree was on its way. The caller sees to the facts.
+    pub(super) fn release_patches(&mut self, link: LinkId, key: StudioKey) -> bool {
+        let Some(studio) = self.studios.get_mut(key) else { return false };
+        let TreeState::Sending { parts, cursor: Some(cursor), patches } = &mut studio.tree else { return false };
+        if !parts.is_empty() {
+            return false;
+        }
+        let (cursor, patches) = (*cursor, std::mem::take(patches));
+        studio.tree = TreeState::Ready;
+        for patch in patches.into_iter().filter(|patch| patch.cursor > cursor) {
+            self.send_patch(link, key, &patch);
+        }
+        true
+    }
+
+    pub(super) fn patched(&mut self, patch: &Arc<Patch>) {
+        let mut ready = Vec::new();
+        for studio in self.studios.iter_mut() {
+            match (&mut studio.tree, studio.link) {
+                (TreeState::Sending { patches, .. }, _) => patches.push(Arc::clone(patch)),
+                (TreeState::Ready, Some(link)) => ready.push((link, studio.key)),
+                (TreeState::Ready, None) | (TreeState::None, _) => {}
+            }
+        }
+        for (link, key) in ready {
+            self.send_patch(link, key, patch);
+        }
+    }
+
+    fn send_patch(&mut self, link: LinkId, key: StudioKey, patch: &Arc<Patch>) {
+        if let Some(studio) = self.studios.get_mut(key) {
+            studio.agreement.patched(&patch.ops);
+        }
+        self.send(link, ServerFrame::Notice(Notice::Patch(Patch::clone(patch))));
+    }
+
+    // ---- loss
+
+    pub(super) fn closed(&mut self, now: Moment, link: LinkId, reason: &str) {
+        let Some(Link::Of(key)) = self.links.remove(&link) else { return };
+        let Some(studio) = self.studios.get_mut(key).filter(|studio| studio.link == Some(link)) else { return };
+        if !studio.is_level1() {
+            self.leave(key, &format!("its link closed: {reason}"));
+            return;
+        }
+        studio.link = None;
+        studio.lost_at = Some(now);
+        let name = studio.name.clone();
+        self.note(format!("lost the link to {name}: {reason}"));
+    }
+
+    /// A Studio is gone for good: everything it had settles now.
+    fn leave(&mut self, key: StudioKey, why: &str) {
+        let Some(studio) = self.studios.remove(key) else { return };
+        if let Some(link) = studio.link {
+            self.close(link, why);
+        }
+        self.note(format!("{} has left: {why}", studio.name));
+        let error = if studio.is_level1() {
+            ToolError::studio_left(&studio.name)
+        } else {
+            ToolError::outcome_unknown(&studio.name, why)
+        };
+        self.fail_all_of(key, &error);
+        self.forget_runs_of(key);
+    }
+
+    pub(super) fn expire_hellos(&mut self, now: Moment) {
+        let late: Vec<LinkId> = self
+            .links
+            .iter()
+            .filter(|(_, link)| matches!(link, Link::New { opened_at } if *opened_at + HELLO_DEADLINE <= now))
+            .map(|(id, _)| *id)
+            .collect();
+        for link in late {
+            let reason = format!("no hello came within {} s", HELLO_DEADLINE.as_secs());
+            self.refuse(link, Refusal::new(RejectCode::HelloTimeout, reason));
+        }
+    }
+
+    pub(super) fn expire_graces(&mut self, now: Moment) {
+        let gone: Vec<StudioKey> = self
+            .studios
+            .iter()
+            .filter(|studio| studio.lost_at.is_some_and(|lost| lost + GRACE <= now))
+            .map(|studio| studio.key)
+            .collect();
+        for key in gone {
+            let name = self.studio_name(key);
+            let why = format!("its link was lost and did not come back within {} s", GRACE.as_secs());
+            self.fail_all_of(key, &ToolError::outcome_unknown(&name, &why));
+            self.leave(key, &why);
+        }
+    }
+
+    pub(super) fn heartbeat(&mut self, now: Moment) {
+        let live: Vec<(LinkId, StudioKey, bool)> = self
+            .studios
+            .iter()
+            .filter(|studio| studio.is_level1())
+            .filter_map(|studio| Some((studio.link?, studio.key, now.saturating_sub(studio.heard_at) > SILENCE)))
+            .collect();
+        for (link, key, silent) in live {
+            if silent {
+                self.close(link, format!("silent for more than {} s", SILENCE.as_secs()));
+                if let Some(studio) = self.studios.get_mut(key) {
+                    studio.link = None;
+                    studio.lost_at = Some(now);
+                }
+            } else {
+                let timestamp = super::calls::millis(now);
+                self.send(link, ServerFrame::Notice(Notice::Heartbeat { timestamp }));
+            }
+        }
+    }
+
+    pub(super) fn apply_places(&mut self, now: Moment, places: PlacePolicy) {
+        self.places = places;
+        let refused: Vec<(StudioKey, Option<LinkId>, u64)> = self
+            .studios
+            .iter()
+            .filter(|studio| !self.places.admits(studio.hello.place_id))
+            .map(|studio| (studio.key, studio.link, studio.hello.place_id))
+            .collect();
+        for (key, link, place) in refused {
+            let refusal = place_not_served(place);
+            if let (Some(link), true) = (link, self.studios.get(key).is_some_and(|s| s.is_level1())) {
+                let notice = Notice::Rejected { code: refusal.code, reason: refusal.reason.clone(), retry_after: None };
+                self.send(link, ServerFrame::Notice(notice));
+            }
+            self.leave(key, &refusal.reason);
+        }
+        self.expire_hellos(now);
+    }
+
+    pub(super) fn shutdown(&mut self) {
+        let error = ToolError::shutting_down();
+        let keys: Vec<StudioKey> = self.studios.iter().map(|studio| studio.key).collect();
+        for key in keys {
+            self.fail_all_of(key, &error);
+            self.forget_runs_of(key);
+            let Some(studio) = self.studios.remove(key) else { continue };
+            let Some(link) = studio.link else { continue };
+            if studio.is_level1() {
+                let reason = "the server is stopping".to_owned();
+                self.send(link, ServerFrame::Notice(Notice::Bye { reason }));
+            }
+            self.close(link, "the server is stopping");
+        }
+        let unlinked: Vec<LinkId> =
+            self.links.iter().filter(|(_, link)| matches!(link, Link::New { .. })).map(|(id, _)| *id).collect();
+        for link in unlinked {
+            self.close(link, "the server is stopping");
+        }
+    }
+}
+
+fn hello_name(hello: &Hello) -> String {
+    match &hello.level1 {
+        Some(level1) if !level1.place_name.is_empty() => format!("place {:?}", level1.place_name),
+        Some(level1) => level1.instance_id.to_string(),
+        None => format!("place {}", hello.place_id),
+    }
+}
+
+fn place_not_served(place: u64) -> Refusal {
+    Refusal::new(
+        RejectCode::PlaceNotServed,
+        format!("the project does not serve place {place}; see servePlaceIds and blockedPlaceIds in its project file"),
+    )
+}

@@ -1,0 +1,381 @@
+//! Who is linked and what waits: every decision about Studios, calls and syncs.
+//!
+//! [`Bridge::handle`] takes one event and answers with what is to be done. It does nothing itself:
+//! whoever owns it (the hub, or a test) carries the effects out and brings their results back as
+//! events. `now` is the time since the owner started.
+
+mod calls;
+mod links;
+mod runs;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use runs::ActiveRun;
+pub use runs::StudioScript;
+
+use super::{
+    calls::{Calls, Moment},
+    error::ToolError,
+    ids::{NodeId, RequestId, RunId, ServerId, TreeId},
+    protocol::{FrameError, HEARTBEAT, Patch, PlanOp, PluginFrame, Request, ServerFrame, TreePart},
+    studios::{LinkId, StudioKey, StudioStatus, Studios},
+    sync::{NodeView, Receipt, SyncArgs},
+};
+
+/// Someone who waits for the outcome of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallerId(pub u64);
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event {
+    /// A WebSocket was opened.
+    Opened {
+        /// Which.
+        link: LinkId,
+    },
+    /// A frame came, or something that should have been one.
+    Frame {
+        /// From where.
+        link: LinkId,
+        /// What.
+        frame: Result<PluginFrame, FrameError>,
+    },
+    /// A frame was too large to be sent and was not.
+    NotSent {
+        /// The request it was, if it was one.
+        request: Option<RequestId>,
+        /// Its size in bytes.
+        size: usize,
+    },
+    /// A WebSocket is gone, from whichever side.
+    Closed {
+        /// Which.
+        link: LinkId,
+        /// As far as it is known.
+        reason: String,
+    },
+    /// An agent calls.
+    Call {
+        /// Who waits.
+        caller: CallerId,
+        /// For what.
+        call: Call,
+    },
+    /// A caller no longer waits.
+    Abandon {
+        /// Who.
+        caller: CallerId,
+    },
+    /// The answer to [`Effect::BuildTree`].
+    TreeBuilt {
+        /// For whom.
+        link: LinkId,
+        /// The parts, at least one.
+        parts: Vec<TreePart>,
+    },
+    /// The tree changed.
+    Patched(Arc<Patch>),
+    /// The answer to [`Effect::CatchUp`].
+    CaughtUp {
+        /// For which run.
+        run: RunId,
+        /// The tree's version, or why the disk could not be read.
+        result: Result<u32, ToolError>,
+    },
+    /// The answer to [`Effect::Look`].
+    Looked {
+        /// For which run.
+        run: RunId,
+        /// What there is.
+        views: HashMap<NodeId, NodeView>,
+    },
+    /// The project's place lists were read again.
+    Places(PlacePolicy),
+    /// Time has passed.
+    Tick,
+    /// The server stops.
+    Shutdown,
+}
+
+/// What is to be done.
+#[derive(Debug, PartialEq)]
+pub enum Effect {
+    /// Put a frame into a link's outbox.
+    Send {
+        /// Where.
+        link: LinkId,
+        /// What.
+        frame: ServerFrame,
+    },
+    /// Close a link once its outbox is empty.
+    Close {
+        /// Which.
+        link: LinkId,
+        /// For the close frame.
+        reason: String,
+    },
+    /// A call has its outcome.
+    Settle {
+        /// Who waited.
+        caller: CallerId,
+        /// What came of it.
+        outcome: Result<Answer, ToolError>,
+    },
+    /// Tell a caller how far its call is.
+    Progress {
+        /// Who waits.
+        caller: CallerId,
+        /// Grows.
+        progress: f64,
+        /// Where it ends.
+        total: Option<f64>,
+        /// In words.
+        message: Option<String>,
+    },
+    /// Make the parts of the tree.
+    BuildTree {
+        /// For whom.
+        link: LinkId,
+    },
+    /// Have the serve session read the disk now.
+    CatchUp {
+        /// For which run.
+        run: RunId,
+        /// Only these, or everything.
+        paths: Option<Vec<String>>,
+    },
+    /// Look nodes up in the tree.
+    Look {
+        /// For which run.
+        run: RunId,
+        /// Which.
+        ids: Vec<NodeId>,
+        /// Of these with all that is below them.
+        subtrees: Vec<NodeId>,
+    },
+    /// A line of a Studio's output.
+    Output {
+        /// Which Studio.
+        studio: String,
+        /// `Enum.MessageType` as a number.
+        level: u8,
+        /// Its text.
+        message: String,
+    },
+    /// Something for the log.
+    Note(String),
+}
+
+/// What an agent wants.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Which Studio; `None`: the only one.
+    pub studio: Option<String>,
+    /// How long the caller waits.
+    pub patience: Duration,
+    /// What.
+    pub ask: Ask,
+}
+
+/// What can be asked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ask {
+    /// A tool of the plugin's.
+    Tool {
+        /// Its name.
+        name: &'static str,
+        /// Its arguments.
+        args: serde_json::Value,
+    },
+    /// Studio's text of a script.
+    GetScript {
+        /// Which.
+        id: NodeId,
+        /// The unsaved text, where there is one.
+        from_draft: bool,
+    },
+    /// A sync run.
+    Sync(SyncArgs),
+    /// How things are. Needs no Studio and is settled at once.
+    Status,
+}
+
+/// What a call can come to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// The tool's response.
+    Tool(serde_json::Value),
+    /// Studio's text.
+    Script(StudioScript),
+    /// The receipt of a sync run.
+    Receipt(Receipt),
+    /// How things are.
+    Status {
+        /// The Studios.
+        studios: Vec<StudioStatus>,
+        /// How many calls wait.
+        waiting: usize,
+    },
+}
+
+/// Which places the project serves.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlacePolicy {
+    /// Only these; `None`: any.
+    pub serve: Option<HashSet<u64>>,
+    /// Never these.
+    pub blocked: HashSet<u64>,
+}
+
+impl PlacePolicy {
+    /// This place may link.
+    pub fn admits(&self, place: u64) -> bool {
+        !self.blocked.contains(&place) && self.serve.as_ref().is_none_or(|serve| serve.contains(&place))
+    }
+}
+
+/// What the bridge says of the server in its welcome.
+#[derive(Debug, Clone)]
+pub struct Introduction {
+    /// New with every server process.
+    pub server_id: ServerId,
+    /// Our version.
+    pub server_version: String,
+    /// The tree of the serve session.
+    pub tree_id: TreeId,
+    /// The project's name.
+    pub project: String,
+}
+
+/// The state of everything that is linked or waits.
+pub struct Bridge {
+    intro: Introduction,
+    places: PlacePolicy,
+    links: BTreeMap<LinkId, Link>,
+    studios: Studios,
+    calls: Calls<Waiting>,
+    runs: HashMap<RunId, ActiveRun>,
+    next_beat: Moment,
+    ignored_frames: u64,
+    new_id: Box<dyn FnMut() -> RequestId + Send>,
+    effects: Vec<Effect>,
+}
+
+/// What a connection is.
+#[derive(Debug)]
+enum Link {
+    /// No hello yet.
+    New { opened_at: Moment },
+    /// The connection of a Studio.
+    Of(StudioKey),
+    /// Being closed; its frames no longer count.
+    Closing,
+}
+
+/// What is known about an open call.
+#[derive(Debug)]
+struct Waiting {
+    studio: StudioKey,
+    who: Waiter,
+    what: What,
+}
+
+/// Who waits for a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Waiter {
+    Caller(CallerId),
+    Run(RunId),
+}
+
+/// What is waited for.
+#[derive(Debug)]
+enum What {
+    /// A result of the plugin.
+    Request { request: Request, rest: VecDeque<Vec<PlanOp>>, next_part: u32 },
+    /// The end of a run.
+    Run(RunId),
+}
+
+impl Bridge {
+    /// A bridge with nothing linked. `new_id` makes a new UUID with every call.
+    pub fn new(intro: Introduction, places: PlacePolicy, new_id: impl FnMut() -> RequestId + Send + 'static) -> Self {
+        Self {
+            intro,
+            places,
+            links: BTreeMap::new(),
+            studios: Studios::default(),
+            calls: Calls::default(),
+            runs: HashMap::new(),
+            next_beat: HEARTBEAT,
+            ignored_frames: 0,
+            new_id: Box::new(new_id),
+            effects: Vec::new(),
+        }
+    }
+
+    /// Take one event in and say what is to be done, in this order.
+    pub fn handle(&mut self, now: Moment, event: Event) -> Vec<Effect> {
+        match event {
+            Event::Opened { link } => {
+                self.links.insert(link, Link::New { opened_at: now });
+            }
+            Event::Frame { link, frame } => self.frame(now, link, frame),
+            Event::NotSent { request, size } => self.not_sent(request, size),
+            Event::Closed { link, reason } => self.closed(now, link, &reason),
+            Event::Call { caller, call } => self.call(now, caller, call),
+            Event::Abandon { caller } => self.abandon(caller),
+            Event::TreeBuilt { link, parts } => self.tree_built(link, parts),
+            Event::Patched(patch) => self.patched(&patch),
+            Event::CaughtUp { run, result } => self.caught_up(now, &run, result),
+            Event::Looked { run, views } => self.looked(now, &run, views),
+            Event::Places(places) => self.apply_places(now, places),
+            Event::Tick => self.tick(now),
+            Event::Shutdown => self.shutdown(),
+        }
+        std::mem::take(&mut self.effects)
+    }
+
+    /// When [`Event::Tick`] is wanted next.
+    pub fn next_tick(&self) -> Moment {
+        let hellos = self.links.values().filter_map(|link| match link {
+            Link::New { opened_at } => Some(*opened_at + super::protocol::HELLO_DEADLINE),
+            Link::Of(_) | Link::Closing => None,
+        });
+        let graces = self.studios.iter().filter_map(|studio| Some(studio.lost_at? + super::studios::GRACE));
+        let beat = (!self.links.is_empty()).then_some(self.next_beat);
+        hellos.chain(graces).chain(beat).chain(self.calls.next_deadline()).min().unwrap_or(Moment::MAX)
+    }
+
+    fn tick(&mut self, now: Moment) {
+        self.expire_calls(now);
+        self.expire_hellos(now);
+        self.expire_graces(now);
+        if now >= self.next_beat {
+            self.next_beat = now + HEARTBEAT;
+            self.heartbeat(now);
+        }
+    }
+
+    fn send(&mut self, link: LinkId, frame: ServerFrame) {
+        self.effects.push(Effect::Send { link, frame });
+    }
+
+    fn settle(&mut self, caller: CallerId, outcome: Result<Answer, ToolError>) {
+        self.effects.push(Effect::Settle { caller, outcome });
+    }
+
+    fn note(&mut self, text: impl Into<String>) {
+        self.effects.push(Effect::Note(text.into()));
+    }
+
+    fn studio_name(&self, key: StudioKey) -> String {
+        self.studios.get(key).map_or_else(|| "a Studio that has left".to_owned(), |studio| studio.name.clone())
+    }
+}

@@ -1,0 +1,241 @@
+//! Sync runs: the bridge carries out what each [`Run`] wants next.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use super::{Answer, Bridge, CallerId, Effect, Waiter, Waiting, What, calls::unwrap_outcome};
+use crate::core::{
+    calls::Moment,
+    error::{ErrorCode, ToolError},
+    ids::{NodeId, RequestId, RunId},
+    protocol::{Fact, OpResult, PluginResult, RequestBody},
+    studios::{LinkId, StudioKey},
+    sync::{NodeView, Run, Step, SyncArgs},
+    text::TextHash,
+};
+
+/// A run and where it belongs.
+#[derive(Debug)]
+pub(super) struct ActiveRun {
+    run: Run,
+    studio: StudioKey,
+    deadline: Moment,
+    /// The ledger's entry for the caller; `None` for the comparison after a hello.
+    entry: Option<RequestId>,
+}
+
+/// Studio's text of a script.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StudioScript {
+    /// The text.
+    pub source: String,
+    /// Its hash, as the plugin computes it. A foreign plugin's is opaque.
+    pub studio_hash: String,
+    /// The instance's class.
+    #[serde(default)]
+    pub class_name: String,
+    /// `Instance:GetFullName()`.
+    #[serde(default)]
+    pub instance_path: String,
+    /// The text is an unsaved editor draft.
+    #[serde(default)]
+    pub is_draft: bool,
+}
+
+#[derive(Deserialize)]
+struct Compared {
+    #[serde(default)]
+    facts: Vec<Fact>,
+}
+
+#[derive(Deserialize)]
+struct Applied {
+    results: Vec<OpResult>,
+}
+
+impl Bridge {
+    pub(super) fn start_run(
+        &mut self,
+        now: Moment,
+        deadline: Moment,
+        studio: StudioKey,
+        caller: CallerId,
+        args: SyncArgs,
+    ) {
+        if !self.studios.get(studio).is_some_and(|studio| studio.is_level1()) {
+            let error = ToolError::new(
+                ErrorCode::Unsupported,
+                "this Studio's plugin decides about sync by itself and cannot be asked from here",
+                "install our plugin (`rojo-mcp plugin build`) to sync from an agent",
+            );
+            return self.settle(caller, Err(error));
+        }
+        let entry = (self.new_id)();
+        let (run, step) = Run::start(RunId::from(entry.as_str()), args);
+        let id = run.id().clone();
+        let what = What::Run(id.clone());
+        self.calls.open(entry.clone(), deadline, Waiting { studio, who: Waiter::Caller(caller), what });
+        self.runs.insert(id.clone(), ActiveRun { run, studio, deadline, entry: Some(entry) });
+        self.follow(now, &id, step);
+    }
+
+    /// The plugin has paired the tree: what it does not report is equal on both sides. The rest of
+    /// a run is needed for this, without a caller and without a plan.
+    pub(super) fn tree_ready(&mut self, now: Moment, link: LinkId, studio: StudioKey, cursor: u32, facts: Vec<Fact>) {
+        let Some(known) = self.studios.get(studio).map(|studio| studio.agreement.clone()) else { return };
+        if !self.release_patches(link, studio) {
+            return;
+        }
+        let id = RunId::from((self.new_id)().as_str());
+        let (mut run, _) = Run::start(id.clone(), SyncArgs::comparison());
+        run.caught_up(cursor, &known);
+        self.runs.insert(id.clone(), ActiveRun { run, studio, deadline: Moment::MAX, entry: None });
+        self.advance(now, &id, |run, agreement| run.compared(facts, agreement));
+    }
+
+    pub(super) fn caught_up(&mut self, now: Moment, id: &RunId, result: Result<u32, ToolError>) {
+        match result {
+            Ok(cursor) => self.advance(now, id, |run, agreement| run.caught_up(cursor, agreement)),
+            Err(error) => self.run_failed(id, error),
+        }
+    }
+
+    pub(super) fn looked(&mut self, now: Moment, id: &RunId, views: HashMap<NodeId, NodeView>) {
+        self.advance(now, id, |run, agreement| run.looked(views, agreement));
+    }
+
+    pub(super) fn run_result(&mut self, now: Moment, id: &RunId, asked: &RequestBody, result: PluginResult) {
+        match asked {
+            RequestBody::Sync { .. } => match unwrap_outcome(result.read::<Compared>()) {
+                Ok(compared) => self.advance(now, id, |run, agreement| run.compared(compared.facts, agreement)),
+                Err(error) => self.run_failed(id, error),
+            },
+            RequestBody::Plan { .. } => match unwrap_outcome(result.read::<Applied>()) {
+                Ok(applied) => self.advance(now, id, |run, agreement| run.applied(&applied.results, agreement)),
+                Err(error) => self.run_failed(id, error),
+            },
+            RequestBody::GetScript { .. } | RequestBody::Tool { .. } => {
+                unreachable!("a run asks for comparisons and plans")
+            }
+        }
+    }
+
+    fn advance(
+        &mut self,
+        now: Moment,
+        id: &RunId,
+        turn: impl FnOnce(&mut Run, &mut crate::core::agreement::Agreement) -> Step,
+    ) {
+        let Some(active) = self.runs.get_mut(id) else { return };
+        let Some(studio) = self.studios.get_mut(active.studio) else { return };
+        let step = turn(&mut active.run, &mut studio.agreement);
+        self.follow(now, id, step);
+    }
+
+    fn follow(&mut self, now: Moment, id: &RunId, step: Step) {
+        let run = id.clone();
+        match step {
+            Step::CatchUp { paths } => self.effects.push(Effect::CatchUp { run, paths }),
+            Step::Look { ids, subtrees } => self.effects.push(Effect::Look { run, ids, subtrees }),
+            Step::Compare { cursor } => {
+                let mode = self.runs.get(id).map(|active| active.run.mode()).unwrap_or_default();
+                let body = RequestBody::Sync { run_id: Some(run), cursor: Some(cursor), mode, overrides: Vec::new() };
+                self.ask_for_run(now, id, body);
+            }
+            Step::Apply { ops } => {
+                let undo_name = "Sync from files".to_owned();
+                self.ask_for_run(now, id, RequestBody::Plan { run_id: run, undo_name, part: 0, last: true, ops });
+            }
+            Step::Done(receipt) => {
+                let Some(active) = self.runs.remove(id) else { return };
+                self.settle_entry(active.entry, Ok(Answer::Receipt(receipt)));
+            }
+        }
+    }
+
+    fn ask_for_run(&mut self, now: Moment, id: &RunId, body: RequestBody) {
+        let Some(active) = self.runs.get(id) else { return };
+        let (studio, deadline) = (active.studio, active.deadline);
+        match self.studios.get(studio) {
+            Some(found) if found.link.is_some() => {
+                self.ask(now, deadline, studio, Waiter::Run(id.clone()), body);
+            }
+            Some(found) => {
+                let error = ToolError::reconnecting(&found.name);
+                self.run_failed(id, error);
+            }
+            None => self.run_failed(id, ToolError::no_studio()),
+        }
+    }
+
+    /// A step of the run failed: so does the run.
+    pub(super) fn run_failed(&mut self, id: &RunId, error: ToolError) {
+        let Some(active) = self.runs.remove(id) else { return };
+        self.cancel_requests_of(id);
+        self.settle_entry(active.entry, Err(error));
+    }
+
+    fn settle_entry(&mut self, entry: Option<RequestId>, outcome: Result<Answer, ToolError>) {
+        let Some(waiting) = entry.and_then(|entry| self.calls.settle(&entry)) else { return };
+        if let Waiter::Caller(caller) = waiting.who {
+            self.settle(caller, outcome);
+        }
+    }
+
+    /// The run's caller has its answer; whatever the run was doing no longer counts.
+    pub(super) fn forget_run(&mut self, id: &RunId) {
+        if self.runs.remove(id).is_some() {
+            self.cancel_requests_of(id);
+        }
+    }
+
+    /// The caller went away. A plan that is under way is carried to its end all the same.
+    pub(super) fn abandon_run(&mut self, id: &RunId) {
+        if matches!(self.request_of(id), Some(RequestBody::Plan { .. })) {
+            if let Some(active) = self.runs.get_mut(id) {
+                active.entry = None;
+            }
+        } else {
+            self.forget_run(id);
+        }
+    }
+
+    /// What to tell the caller of a run whose deadline has passed.
+    pub(super) fn late_run(&self, id: &RunId, studio: &str) -> ToolError {
+        if matches!(self.request_of(id), Some(RequestBody::Plan { .. })) {
+            return ToolError::outcome_unknown(studio, "the plan was sent and its deadline passed");
+        }
+        ToolError::new(
+            ErrorCode::TimedOut,
+            format!("{studio} took too long to compare; nothing was changed"),
+            "call again, or sync fewer `paths`",
+        )
+    }
+
+    pub(super) fn caller_of(&self, id: &RunId) -> Option<CallerId> {
+        let entry = self.runs.get(id)?.entry.as_ref()?;
+        match self.calls.get(entry)?.0.who {
+            Waiter::Caller(caller) => Some(caller),
+            Waiter::Run(_) => None,
+        }
+    }
+
+    /// The Studio has left: a comparison that nobody waits for ends with it.
+    pub(super) fn forget_runs_of(&mut self, studio: StudioKey) {
+        self.runs.retain(|_, active| active.studio != studio);
+    }
+
+    /// The text that `studio` and the tree last agreed on.
+    pub fn base(&self, studio: Option<&str>, id: NodeId) -> Option<TextHash> {
+        self.studios.target(studio).ok()?.agreement.base(id)
+    }
+}
+
+impl SyncArgs {
+    /// Compare and report, nothing else.
+    fn comparison() -> Self {
+        Self { mode: crate::core::protocol::SyncMode::Dryrun, paths: None }
+    }
+}
