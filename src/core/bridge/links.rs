@@ -1,7 +1,5 @@
 //! Links: hello or refuse, takeover, the tree, loss and return.
 
-use std::sync::Arc;
-
 use super::{Bridge, Effect, Link, PlacePolicy, Waiting, What};
 use crate::core::{
     calls::Moment,
@@ -9,8 +7,7 @@ use crate::core::{
     ids::RequestId,
     protocol::{
         AckDisposition, FrameError, HEARTBEAT, HELLO_DEADLINE, Hello, HelloLevel1, Limits, MAX_FRAME_BYTES,
-        MAX_PART_BYTES, MAX_PENDING_BYTES, Notice, PROTOCOL, Patch, PluginFrame, RejectCode, Request, ServerFrame,
-        TreePart, Welcome,
+        MAX_PART_BYTES, MAX_PENDING_BYTES, Notice, PROTOCOL, PluginFrame, RejectCode, Request, ServerFrame, Welcome,
     },
     studios::{GRACE, LinkId, MAX_STUDIOS, SILENCE, StudioKey, TreeState},
 };
@@ -249,81 +246,6 @@ impl Bridge {
             );
         }
     }
-
-    // ---- the tree
-
-    pub(super) fn tree_built(&mut self, link: LinkId, parts: Vec<TreePart>) {
-        let Some(Link::Of(key)) = self.links.get(&link) else { return };
-        let Some(studio) = self.studios.get_mut(*key).filter(|studio| studio.link == Some(link)) else { return };
-        for node in parts.iter().flat_map(|part| &part.nodes) {
-            if let Some(hash) = node.hash {
-                studio.agreement.tree_has(node.id, hash);
-            }
-        }
-        if let TreeState::Sending { parts: waiting, cursor, .. } = &mut studio.tree {
-            *cursor = parts.first().map(|part| part.cursor);
-            *waiting = parts.into();
-            self.send_next_part(link);
-        }
-    }
-
-    fn tree_part_taken(&mut self, link: LinkId, key: StudioKey, part: u32) {
-        let expected = self.studios.get(key).and_then(|studio| match &studio.tree {
-            TreeState::Sending { parts, cursor: Some(_), .. } => parts.front().map(|next| next.part),
-            TreeState::Sending { .. } | TreeState::None | TreeState::Ready => None,
-        });
-        if expected.is_some_and(|next| next == part + 1) {
-            self.send_next_part(link);
-        }
-    }
-
-    fn send_next_part(&mut self, link: LinkId) {
-        let Some(Link::Of(key)) = self.links.get(&link) else { return };
-        let Some(studio) = self.studios.get_mut(*key) else { return };
-        if let TreeState::Sending { parts, .. } = &mut studio.tree
-            && let Some(part) = parts.pop_front()
-        {
-            self.send(link, ServerFrame::Notice(Notice::Tree(part)));
-        }
-    }
-
-    /// Hand over the patches that came while the tree was on its way. The caller sees to the facts.
-    pub(super) fn release_patches(&mut self, link: LinkId, key: StudioKey) -> bool {
-        let Some(studio) = self.studios.get_mut(key) else { return false };
-        let TreeState::Sending { parts, cursor: Some(cursor), patches } = &mut studio.tree else { return false };
-        if !parts.is_empty() {
-            return false;
-        }
-        let (cursor, patches) = (*cursor, std::mem::take(patches));
-        studio.tree = TreeState::Ready;
-        for patch in patches.into_iter().filter(|patch| patch.cursor > cursor) {
-            self.send_patch(link, key, &patch);
-        }
-        true
-    }
-
-    pub(super) fn patched(&mut self, patch: &Arc<Patch>) {
-        let mut ready = Vec::new();
-        for studio in self.studios.iter_mut() {
-            match (&mut studio.tree, studio.link) {
-                (TreeState::Sending { patches, .. }, _) => patches.push(Arc::clone(patch)),
-                (TreeState::Ready, Some(link)) => ready.push((link, studio.key)),
-                (TreeState::Ready, None) | (TreeState::None, _) => {}
-            }
-        }
-        for (link, key) in ready {
-            self.send_patch(link, key, patch);
-        }
-    }
-
-    fn send_patch(&mut self, link: LinkId, key: StudioKey, patch: &Arc<Patch>) {
-        if let Some(studio) = self.studios.get_mut(key) {
-            studio.agreement.patched(&patch.ops);
-        }
-        self.send(link, ServerFrame::Notice(Notice::Patch(Patch::clone(patch))));
-    }
-
-    // ---- loss
 
     pub(super) fn closed(&mut self, now: Moment, link: LinkId, reason: &str) {
         let Some(Link::Of(key)) = self.links.remove(&link) else { return };

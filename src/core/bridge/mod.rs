@@ -9,6 +9,7 @@ mod links;
 mod runs;
 #[cfg(test)]
 mod tests;
+mod trees;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},

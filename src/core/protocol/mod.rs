@@ -9,14 +9,14 @@
 //! no frame that it does not know. Level 1 is ours.
 
 mod from_plugin;
+mod results;
 mod to_plugin;
 mod tree;
 
 use std::time::Duration;
 
-pub use from_plugin::{
-    Fact, FactKind, FrameError, Hello, HelloLevel1, OpResult, OpStatus, Outcome, PluginFrame, PluginResult, Role,
-};
+pub use from_plugin::{FrameError, Hello, HelloLevel1, PluginFrame, Role};
+pub use results::{Fact, FactKind, OpResult, OpStatus, Outcome, PluginResult};
 pub use to_plugin::{
     AckDisposition, CancelReason, Limits, Notice, PlanOp, RejectCode, Request, RequestBody, ServerFrame, SyncMode,
     Welcome,

@@ -1,0 +1,121 @@
+//! What a result carries, by the kind of request.
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use crate::core::{
+    ids::{NodeId, RequestId},
+    text::TextHash,
+};
+
+/// The one result of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PluginResult {
+    /// Which request.
+    pub request_id: RequestId,
+    /// `success`, `error`, or one of sync's words.
+    pub status: String,
+    /// The other fields.
+    pub fields: Map<String, Value>,
+}
+
+/// What a result says, read as the request's kind demands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome<T> {
+    /// The fields of a success.
+    Success(T),
+    /// The plugin's own words for what went wrong, with its code where it gave one.
+    Failure {
+        /// A machine's word for it.
+        code: Option<String>,
+        /// A person's.
+        message: String,
+    },
+}
+
+impl PluginResult {
+    /// Read the fields of a success as `T`.
+    ///
+    /// # Errors
+    /// The text names the field that is absent or wrong.
+    pub fn read<T: DeserializeOwned>(self) -> Result<Outcome<T>, String> {
+        if self.status == "success" {
+            return serde_json::from_value(Value::Object(self.fields))
+                .map(Outcome::Success)
+                .map_err(|error| format!("the plugin's result is malformed: {error}"));
+        }
+        let text = |key: &str| self.fields.get(key).and_then(Value::as_str).map(str::to_owned);
+        Ok(Outcome::Failure {
+            code: text("code"),
+            message: text("message")
+                .or_else(|| text("response"))
+                .unwrap_or_else(|| format!("the plugin answered {:?} and gave no reason", self.status)),
+        })
+    }
+}
+
+/// One difference between the DataModel and the tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fact {
+    /// In which way.
+    pub kind: FactKind,
+    /// The node; absent for `extra`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<NodeId>,
+    /// For `extra`: the node it stands below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<NodeId>,
+    /// Names from the root, joined with dots.
+    pub path: String,
+    /// The class in Studio (for `missing`: in the tree).
+    pub class_name: String,
+    /// For scripts in Studio: the hash of their text there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub studio_hash: Option<TextHash>,
+    /// Studio's text is an unsaved editor draft.
+    #[serde(default)]
+    pub is_draft: bool,
+}
+
+/// In which way the DataModel differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FactKind {
+    /// A script's text is another.
+    Differs,
+    /// The tree has it, Studio lacks it, and so all below it.
+    Missing,
+    /// Studio has it below a node that is fully managed; the tree lacks it.
+    Extra,
+}
+
+/// What became of one step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpResult {
+    /// The node of the step.
+    pub id: NodeId,
+    /// Done or not.
+    pub status: OpStatus,
+    /// For scripts: the hash of the text that Studio has now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<TextHash>,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Whether a step of a plan was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OpStatus {
+    /// It holds now.
+    Done,
+    /// Its guard did not hold; nothing of the plan was applied.
+    Guard,
+    /// It was tried and failed; the instance is as before.
+    Failed,
+    /// It was not tried.
+    Skipped,
+}
