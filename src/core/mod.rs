@@ -8,6 +8,7 @@ pub mod bridge;
 pub mod calls;
 pub mod error;
 pub mod ids;
+pub mod paths;
 pub mod protocol;
 pub mod studios;
 pub mod sync;

@@ -71,7 +71,10 @@ pub enum TreeState {
         patches: Vec<Arc<Patch>>,
     },
     /// It has everything; patches go out as they come.
-    Ready,
+    Ready {
+        /// The version it has; a patch at or below it is old.
+        cursor: u32,
+    },
 }
 
 impl TreeState {

@@ -94,10 +94,31 @@ impl Bridge {
         };
         match waiting.who {
             Waiter::Caller(caller) => {
-                let outcome = read_answer(&request.body, result);
+                let outcome = self.read_answer(waiting.studio, &request.body, result);
                 self.settle(caller, outcome);
             }
             Waiter::Run(run) => self.run_result(now, &run, &request.body, result),
+        }
+    }
+
+    fn read_answer(
+        &self,
+        studio: StudioKey,
+        asked: &RequestBody,
+        mut result: PluginResult,
+    ) -> Result<Answer, ToolError> {
+        match asked {
+            RequestBody::GetScript { id, .. } => {
+                let script: StudioScript = unwrap_outcome(result.read())?;
+                let agreement = self.studios.get(studio).map(|studio| &studio.agreement);
+                let base = agreement.zip(*id).and_then(|(agreement, id)| agreement.base(id));
+                Ok(Answer::Script { script, base })
+            }
+            RequestBody::Tool { .. } if result.status == "success" => {
+                Ok(Answer::Tool(result.fields.remove("response").unwrap_or(Value::Null)))
+            }
+            RequestBody::Tool { .. } => unwrap_outcome(result.read()).map(Answer::Tool),
+            RequestBody::Sync { .. } | RequestBody::Plan { .. } => unreachable!("only runs ask for these"),
         }
     }
 
@@ -198,26 +219,6 @@ impl Bridge {
             What::Request { request, .. } => Some(&request.body),
             What::Run(_) => None,
         })
-    }
-}
-
-fn read_answer(asked: &RequestBody, mut result: PluginResult) -> Result<Answer, ToolError> {
-    let answer = match asked {
-        RequestBody::GetScript { .. } => result.read::<StudioScript>().map(|outcome| map(outcome, Answer::Script)),
-        RequestBody::Tool { .. } if result.status == "success" => {
-            let response = result.fields.remove("response").unwrap_or(Value::Null);
-            Ok(Outcome::Success(Answer::Tool(response)))
-        }
-        RequestBody::Tool { .. } => result.read::<Value>().map(|outcome| map(outcome, Answer::Tool)),
-        RequestBody::Sync { .. } | RequestBody::Plan { .. } => unreachable!("only runs ask for these"),
-    };
-    unwrap_outcome(answer)
-}
-
-fn map<T, U>(outcome: Outcome<T>, into: impl FnOnce(T) -> U) -> Outcome<U> {
-    match outcome {
-        Outcome::Success(value) => Outcome::Success(into(value)),
-        Outcome::Failure { code, message } => Outcome::Failure { code, message },
     }
 }
 

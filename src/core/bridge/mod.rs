@@ -27,6 +27,7 @@ use super::{
     protocol::{FrameError, HEARTBEAT, Patch, PlanOp, PluginFrame, Request, ServerFrame, TreePart},
     studios::{LinkId, StudioKey, StudioStatus, Studios},
     sync::{NodeView, Receipt, SyncArgs},
+    text::TextHash,
 };
 
 /// Someone who waits for the outcome of a call.
@@ -83,6 +84,8 @@ pub enum Event {
     },
     /// The tree changed.
     Patched(Arc<Patch>),
+    /// Changes of the tree were lost on the way.
+    TreeRestarted,
     /// The answer to [`Effect::CatchUp`].
     CaughtUp {
         /// For which run.
@@ -214,7 +217,12 @@ pub enum Answer {
     /// The tool's response.
     Tool(serde_json::Value),
     /// Studio's text.
-    Script(StudioScript),
+    Script {
+        /// As the plugin sent it.
+        script: StudioScript,
+        /// The text that this Studio and the tree last agreed on.
+        base: Option<TextHash>,
+    },
     /// The receipt of a sync run.
     Receipt(Receipt),
     /// How things are.
@@ -334,6 +342,7 @@ impl Bridge {
             Event::Abandon { caller } => self.abandon(caller),
             Event::TreeBuilt { link, parts } => self.tree_built(link, parts),
             Event::Patched(patch) => self.patched(&patch),
+            Event::TreeRestarted => self.restart_trees(),
             Event::CaughtUp { run, result } => self.caught_up(now, &run, result),
             Event::Looked { run, views } => self.looked(now, &run, views),
             Event::Places(places) => self.apply_places(now, places),

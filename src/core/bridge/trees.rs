@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Bridge, Link};
+use super::{Bridge, Effect, Link};
 use crate::core::{
     protocol::{Notice, Patch, ServerFrame, TreePart},
     studios::{LinkId, StudioKey, TreeState},
@@ -27,7 +27,7 @@ impl Bridge {
     pub(super) fn tree_part_taken(&mut self, link: LinkId, key: StudioKey, part: u32) {
         let expected = self.studios.get(key).and_then(|studio| match &studio.tree {
             TreeState::Sending { parts, cursor: Some(_), .. } => parts.front().map(|next| next.part),
-            TreeState::Sending { .. } | TreeState::None | TreeState::Ready => None,
+            TreeState::Sending { .. } | TreeState::None | TreeState::Ready { .. } => None,
         });
         if expected.is_some_and(|next| next == part + 1) {
             self.send_next_part(link);
@@ -52,8 +52,8 @@ impl Bridge {
             return false;
         }
         let (cursor, patches) = (*cursor, std::mem::take(patches));
-        studio.tree = TreeState::Ready;
-        for patch in patches.into_iter().filter(|patch| patch.cursor > cursor) {
+        studio.tree = TreeState::Ready { cursor };
+        for patch in patches {
             self.send_patch(link, key, &patch);
         }
         true
@@ -64,8 +64,8 @@ impl Bridge {
         for studio in self.studios.iter_mut() {
             match (&mut studio.tree, studio.link) {
                 (TreeState::Sending { patches, .. }, _) => patches.push(Arc::clone(patch)),
-                (TreeState::Ready, Some(link)) => ready.push((link, studio.key)),
-                (TreeState::Ready, None) | (TreeState::None, _) => {}
+                (TreeState::Ready { .. }, Some(link)) => ready.push((link, studio.key)),
+                (TreeState::Ready { .. }, None) | (TreeState::None, _) => {}
             }
         }
         for (link, key) in ready {
@@ -74,9 +74,23 @@ impl Bridge {
     }
 
     fn send_patch(&mut self, link: LinkId, key: StudioKey, patch: &Arc<Patch>) {
-        if let Some(studio) = self.studios.get_mut(key) {
-            studio.agreement.patched(&patch.ops);
+        let Some(studio) = self.studios.get_mut(key) else { return };
+        let TreeState::Ready { cursor } = &mut studio.tree else { return };
+        if patch.cursor <= *cursor {
+            return;
         }
+        *cursor = patch.cursor;
+        studio.agreement.patched(&patch.ops);
         self.send(link, ServerFrame::Notice(Notice::Patch(Patch::clone(patch))));
+    }
+
+    /// Patches were lost: every Studio takes the whole tree again.
+    pub(super) fn restart_trees(&mut self) {
+        let mut linked = Vec::new();
+        for studio in self.studios.iter_mut().filter(|studio| studio.is_level1()) {
+            studio.tree = TreeState::wanted();
+            linked.extend(studio.link);
+        }
+        self.effects.extend(linked.into_iter().map(|link| Effect::BuildTree { link }));
     }
 }
