@@ -4,7 +4,10 @@
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use super::results::{Fact, PluginResult};
+use super::{
+    fields::read_fields,
+    results::{Fact, PluginResult},
+};
 use crate::core::ids::{InstanceId, RequestId, ServerId, SessionId, TreeId};
 
 /// Anything that a plugin sends.
@@ -190,6 +193,7 @@ impl PluginFrame {
 
     fn from_fields(kind: Option<&str>, fields: Map<String, Value>) -> Result<Self, String> {
         let Some(kind) = kind else { return read_result(fields).map(Self::Result) };
+        let fields = &fields;
         Ok(match kind {
             "hello" => Self::Hello(Box::new(read_hello(fields)?)),
             "roblox_log" => {
@@ -263,14 +267,14 @@ struct Bye {
     reason: String,
 }
 
-fn read<T: DeserializeOwned>(kind: &str, fields: Map<String, Value>) -> Result<T, String> {
-    serde_json::from_value(Value::Object(fields)).map_err(|error| format!("frame {kind:?}: {error}"))
+fn read<T: DeserializeOwned>(kind: &str, fields: &Map<String, Value>) -> Result<T, String> {
+    read_fields(fields).map_err(|error| format!("frame {kind:?}: {error}"))
 }
 
-fn read_hello(fields: Map<String, Value>) -> Result<Hello, String> {
+fn read_hello(fields: &Map<String, Value>) -> Result<Hello, String> {
     let level1 = match fields.get("protocol") {
         None | Some(Value::Null) => None,
-        Some(_) => Some(read("hello", fields.clone())?),
+        Some(_) => Some(read("hello", fields)?),
     };
     Ok(Hello { level1, ..read("hello", fields)? })
 }
