@@ -28,6 +28,7 @@ impl Refusal {
 impl Bridge {
     pub(super) fn frame(&mut self, now: Moment, link: LinkId, frame: Result<PluginFrame, FrameError>) {
         match self.links.get(&link) {
+            Some(Link::New { opened_at }) if *opened_at + HELLO_DEADLINE <= now => self.expire_hellos(now),
             Some(Link::New { .. }) => self.first_frame(now, link, frame),
             Some(Link::Of(key)) => {
                 let key = *key;
@@ -114,10 +115,9 @@ impl Bridge {
             );
             return Err(Refusal::new(RejectCode::Unsupported, reason));
         }
-        if let Some(studio) = self.studios.of_session(&level1.session_id) {
-            return Ok(Some(studio.key));
-        }
-        let Some(other) = self.studios.of_place(&level1.instance_id, level1.role) else { return Ok(None) };
+        let known = self.studios.of_session(&level1.session_id).map(|studio| studio.key);
+        let other = self.studios.of_place(&level1.instance_id, level1.role);
+        let Some(other) = other.filter(|other| Some(other.key) != known) else { return Ok(known) };
         if !other.may_be_taken_over(now) {
             let reason = format!("{} is open in another window that is connected", hello_name(hello));
             return Err(Refusal { code: RejectCode::DuplicateSession, reason, retry_after: Some(1) });
@@ -125,15 +125,14 @@ impl Bridge {
         let key = other.key;
         self.note(format!("{} takes over from a window that fell silent (link {})", hello_name(hello), link.0));
         self.leave(key, "another window of the place took over");
-        Ok(None)
+        Ok(known)
     }
 
     fn come_back(&mut self, now: Moment, link: LinkId, key: StudioKey, hello: Hello) -> StudioKey {
-        let studio = self.studios.get_mut(key).expect("identified a moment ago");
+        let studio = self.studios.said_hello_again(key, hello).expect("identified a moment ago");
         let old = studio.link.replace(link);
         studio.lost_at = None;
         studio.heard_at = now;
-        studio.hello = hello;
         studio.tree = TreeState::wanted();
         if let Some(old) = old.filter(|old| *old != link) {
             self.close(old, "the same plugin connected again");
