@@ -212,6 +212,18 @@ impl Studios {
         key
     }
 
+    /// The Studio at `key` said hello again. Where its place is another by now (it was published
+    /// meanwhile), so is its name.
+    pub fn said_hello_again(&mut self, key: StudioKey, hello: Hello) -> Option<&mut Studio> {
+        let place = |hello: &Hello| hello.level1.as_ref().map(|level1| (level1.instance_id.clone(), level1.role));
+        let moved = place(&self.get(key)?.hello) != place(&hello);
+        let name = moved.then(|| self.free_name(&hello));
+        let studio = self.get_mut(key)?;
+        studio.hello = hello;
+        studio.name = name.unwrap_or(std::mem::take(&mut studio.name));
+        Some(studio)
+    }
+
     fn free_name(&self, hello: &Hello) -> String {
         let base = match hello.level1.as_ref().map(|hello| (&hello.instance_id, hello.role)) {
             Some((place, Role::Edit)) => place.to_string(),

@@ -6,21 +6,24 @@ use crate::core::{
     error::ToolError,
     ids::RequestId,
     protocol::{
-        AckDisposition, FrameError, HEARTBEAT, HELLO_DEADLINE, Hello, HelloLevel1, Limits, MAX_FRAME_BYTES,
-        MAX_PART_BYTES, MAX_PENDING_BYTES, Notice, PROTOCOL, PluginFrame, RejectCode, Request, ServerFrame, Welcome,
+        AckDisposition, CancelReason, FrameError, HEARTBEAT, HELLO_DEADLINE, Hello, HelloLevel1, Limits,
+        MAX_FRAME_BYTES, MAX_PART_BYTES, MAX_PENDING_BYTES, Notice, PROTOCOL, PluginFrame, RejectCode, Request,
+        ServerFrame, Welcome,
     },
-    studios::{GRACE, LinkId, MAX_STUDIOS, SILENCE, StudioKey, TreeState},
+    studios::{LinkId, MAX_STUDIOS, StudioKey, TreeState},
 };
 
+const STOPPING: &str = "the server is stopping";
+
 /// A hello that is refused: why, for the plugin and the person at the screen.
-struct Refusal {
+pub(super) struct Refusal {
     code: RejectCode,
     reason: String,
     retry_after: Option<u32>,
 }
 
 impl Refusal {
-    fn new(code: RejectCode, reason: impl Into<String>) -> Self {
+    pub(super) fn new(code: RejectCode, reason: impl Into<String>) -> Self {
         Self { code, reason: reason.into(), retry_after: None }
     }
 }
@@ -28,6 +31,7 @@ impl Refusal {
 impl Bridge {
     pub(super) fn frame(&mut self, now: Moment, link: LinkId, frame: Result<PluginFrame, FrameError>) {
         match self.links.get(&link) {
+            Some(Link::New { opened_at }) if *opened_at + HELLO_DEADLINE <= now => self.expire_hellos(now),
             Some(Link::New { .. }) => self.first_frame(now, link, frame),
             Some(Link::Of(key)) => {
                 let key = *key;
@@ -54,13 +58,13 @@ impl Bridge {
         }
     }
 
-    fn refuse(&mut self, link: LinkId, Refusal { code, reason, retry_after }: Refusal) {
+    pub(super) fn refuse(&mut self, link: LinkId, Refusal { code, reason, retry_after }: Refusal) {
         self.note(format!("refused a Studio: {reason}"));
         self.send(link, ServerFrame::Notice(Notice::Rejected { code, reason: reason.clone(), retry_after }));
         self.close(link, reason);
     }
 
-    fn close(&mut self, link: LinkId, reason: impl Into<String>) {
+    pub(super) fn close(&mut self, link: LinkId, reason: impl Into<String>) {
         self.links.insert(link, Link::Closing);
         self.effects.push(Effect::Close { link, reason: reason.into() });
     }
@@ -73,6 +77,7 @@ impl Bridge {
             Some(level1) => self.identify(now, link, &hello, level1)?,
             None => None,
         };
+        self.expire_calls(now);
         let key = match key {
             Some(key) => self.come_back(now, link, key, hello),
             None if self.studios.len() >= MAX_STUDIOS => {
@@ -114,10 +119,9 @@ impl Bridge {
             );
             return Err(Refusal::new(RejectCode::Unsupported, reason));
         }
-        if let Some(studio) = self.studios.of_session(&level1.session_id) {
-            return Ok(Some(studio.key));
-        }
-        let Some(other) = self.studios.of_place(&level1.instance_id, level1.role) else { return Ok(None) };
+        let known = self.studios.of_session(&level1.session_id).map(|studio| studio.key);
+        let other = self.studios.of_place(&level1.instance_id, level1.role);
+        let Some(other) = other.filter(|other| Some(other.key) != known) else { return Ok(known) };
         if !other.may_be_taken_over(now) {
             let reason = format!("{} is open in another window that is connected", hello_name(hello));
             return Err(Refusal { code: RejectCode::DuplicateSession, reason, retry_after: Some(1) });
@@ -125,15 +129,14 @@ impl Bridge {
         let key = other.key;
         self.note(format!("{} takes over from a window that fell silent (link {})", hello_name(hello), link.0));
         self.leave(key, "another window of the place took over");
-        Ok(None)
+        Ok(known)
     }
 
     fn come_back(&mut self, now: Moment, link: LinkId, key: StudioKey, hello: Hello) -> StudioKey {
-        let studio = self.studios.get_mut(key).expect("identified a moment ago");
+        let studio = self.studios.said_hello_again(key, hello).expect("identified a moment ago");
         let old = studio.link.replace(link);
         studio.lost_at = None;
         studio.heard_at = now;
-        studio.hello = hello;
         studio.tree = TreeState::wanted();
         if let Some(old) = old.filter(|old| *old != link) {
             self.close(old, "the same plugin connected again");
@@ -162,7 +165,8 @@ impl Bridge {
     }
 
     /// After a return: send again what provably never arrived, in order; give up what arrived and
-    /// is neither running nor done over there; leave the rest waiting.
+    /// is neither running nor done over there; leave the rest waiting. What still runs although
+    /// nobody waits for it is cancelled: the first cancel may be lost.
     fn resend(&mut self, now: Moment, link: LinkId, key: StudioKey) {
         let Some(studio) = self.studios.get(key) else { return };
         let Some(level1) = studio.hello.level1.clone() else { return };
@@ -183,6 +187,11 @@ impl Bridge {
             } else if !level1.in_flight.contains(&id) && !level1.pending.contains(&id) {
                 let error = ToolError::outcome_unknown(&self.studio_name(key), "the plugin lost it with the link");
                 self.fail(&id, error);
+            }
+        }
+        for id in &level1.in_flight {
+            if self.calls.disposition(id) == AckDisposition::AlreadySettled {
+                self.cancel(id, key, CancelReason::Aborted);
             }
         }
     }
@@ -216,10 +225,7 @@ impl Bridge {
                 let studio = self.studio_name(key);
                 self.effects.push(Effect::Output { studio, level, message });
             }
-            PluginFrame::Bye { reason } => {
-                self.leave(key, &reason);
-                self.close(link, "goodbye");
-            }
+            PluginFrame::Bye { reason } => self.leave(key, &reason),
             PluginFrame::Hello(_) | PluginFrame::Unknown { .. } => self.ignored_frames += 1,
         }
     }
@@ -250,18 +256,17 @@ impl Bridge {
     pub(super) fn closed(&mut self, now: Moment, link: LinkId, reason: &str) {
         let Some(Link::Of(key)) = self.links.remove(&link) else { return };
         let Some(studio) = self.studios.get_mut(key).filter(|studio| studio.link == Some(link)) else { return };
-        if !studio.is_level1() {
-            self.leave(key, &format!("its link closed: {reason}"));
-            return;
-        }
         studio.link = None;
+        if !studio.is_level1() {
+            return self.leave(key, &format!("its link closed: {reason}"));
+        }
         studio.lost_at = Some(now);
         let name = studio.name.clone();
         self.note(format!("lost the link to {name}: {reason}"));
     }
 
     /// A Studio is gone for good: everything it had settles now.
-    fn leave(&mut self, key: StudioKey, why: &str) {
+    pub(super) fn leave(&mut self, key: StudioKey, why: &str) {
         let Some(studio) = self.studios.remove(key) else { return };
         if let Some(link) = studio.link {
             self.close(link, why);
@@ -274,55 +279,6 @@ impl Bridge {
         };
         self.fail_all_of(key, &error);
         self.forget_runs_of(key);
-    }
-
-    pub(super) fn expire_hellos(&mut self, now: Moment) {
-        let late: Vec<LinkId> = self
-            .links
-            .iter()
-            .filter(|(_, link)| matches!(link, Link::New { opened_at } if *opened_at + HELLO_DEADLINE <= now))
-            .map(|(id, _)| *id)
-            .collect();
-        for link in late {
-            let reason = format!("no hello came within {} s", HELLO_DEADLINE.as_secs());
-            self.refuse(link, Refusal::new(RejectCode::HelloTimeout, reason));
-        }
-    }
-
-    pub(super) fn expire_graces(&mut self, now: Moment) {
-        let gone: Vec<StudioKey> = self
-            .studios
-            .iter()
-            .filter(|studio| studio.lost_at.is_some_and(|lost| lost + GRACE <= now))
-            .map(|studio| studio.key)
-            .collect();
-        for key in gone {
-            let name = self.studio_name(key);
-            let why = format!("its link was lost and did not come back within {} s", GRACE.as_secs());
-            self.fail_all_of(key, &ToolError::outcome_unknown(&name, &why));
-            self.leave(key, &why);
-        }
-    }
-
-    pub(super) fn heartbeat(&mut self, now: Moment) {
-        let live: Vec<(LinkId, StudioKey, bool)> = self
-            .studios
-            .iter()
-            .filter(|studio| studio.is_level1())
-            .filter_map(|studio| Some((studio.link?, studio.key, now.saturating_sub(studio.heard_at) > SILENCE)))
-            .collect();
-        for (link, key, silent) in live {
-            if silent {
-                self.close(link, format!("silent for more than {} s", SILENCE.as_secs()));
-                if let Some(studio) = self.studios.get_mut(key) {
-                    studio.link = None;
-                    studio.lost_at = Some(now);
-                }
-            } else {
-                let timestamp = super::calls::millis(now);
-                self.send(link, ServerFrame::Notice(Notice::Heartbeat { timestamp }));
-            }
-        }
     }
 
     pub(super) fn apply_places(&mut self, now: Moment, places: PlacePolicy) {
@@ -344,7 +300,15 @@ impl Bridge {
         self.expire_hellos(now);
     }
 
+    pub(super) fn opened(&mut self, now: Moment, link: LinkId) {
+        self.links.insert(link, Link::New { opened_at: now });
+        if self.stopping {
+            self.close(link, STOPPING);
+        }
+    }
+
     pub(super) fn shutdown(&mut self) {
+        self.stopping = true;
         let error = ToolError::shutting_down();
         let keys: Vec<StudioKey> = self.studios.iter().map(|studio| studio.key).collect();
         for key in keys {
@@ -353,15 +317,15 @@ impl Bridge {
             let Some(studio) = self.studios.remove(key) else { continue };
             let Some(link) = studio.link else { continue };
             if studio.is_level1() {
-                let reason = "the server is stopping".to_owned();
+                let reason = STOPPING.to_owned();
                 self.send(link, ServerFrame::Notice(Notice::Bye { reason }));
             }
-            self.close(link, "the server is stopping");
+            self.close(link, STOPPING);
         }
         let unlinked: Vec<LinkId> =
             self.links.iter().filter(|(_, link)| matches!(link, Link::New { .. })).map(|(id, _)| *id).collect();
         for link in unlinked {
-            self.close(link, "the server is stopping");
+            self.close(link, STOPPING);
         }
     }
 }

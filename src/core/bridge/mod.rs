@@ -9,6 +9,7 @@ mod links;
 mod runs;
 #[cfg(test)]
 mod tests;
+mod ticks;
 mod trees;
 
 use std::{
@@ -272,6 +273,7 @@ pub struct Bridge {
     calls: Calls<Waiting>,
     runs: HashMap<RunId, ActiveRun>,
     next_beat: Moment,
+    stopping: bool,
     ignored_frames: u64,
     new_id: Box<dyn FnMut() -> RequestId + Send>,
     effects: Vec<Effect>,
@@ -323,6 +325,7 @@ impl Bridge {
             calls: Calls::default(),
             runs: HashMap::new(),
             next_beat: HEARTBEAT,
+            stopping: false,
             ignored_frames: 0,
             new_id: Box::new(new_id),
             effects: Vec::new(),
@@ -332,9 +335,7 @@ impl Bridge {
     /// Take one event in and say what is to be done, in this order.
     pub fn handle(&mut self, now: Moment, event: Event) -> Vec<Effect> {
         match event {
-            Event::Opened { link } => {
-                self.links.insert(link, Link::New { opened_at: now });
-            }
+            Event::Opened { link } => self.opened(now, link),
             Event::Frame { link, frame } => self.frame(now, link, frame),
             Event::NotSent { request, size } => self.not_sent(request, size),
             Event::Closed { link, reason } => self.closed(now, link, &reason),
@@ -350,27 +351,6 @@ impl Bridge {
             Event::Shutdown => self.shutdown(),
         }
         std::mem::take(&mut self.effects)
-    }
-
-    /// When [`Event::Tick`] is wanted next.
-    pub fn next_tick(&self) -> Moment {
-        let hellos = self.links.values().filter_map(|link| match link {
-            Link::New { opened_at } => Some(*opened_at + super::protocol::HELLO_DEADLINE),
-            Link::Of(_) | Link::Closing => None,
-        });
-        let graces = self.studios.iter().filter_map(|studio| Some(studio.lost_at? + super::studios::GRACE));
-        let beat = (!self.links.is_empty()).then_some(self.next_beat);
-        hellos.chain(graces).chain(beat).chain(self.calls.next_deadline()).min().unwrap_or(Moment::MAX)
-    }
-
-    fn tick(&mut self, now: Moment) {
-        self.expire_calls(now);
-        self.expire_hellos(now);
-        self.expire_graces(now);
-        if now >= self.next_beat {
-            self.next_beat = now + HEARTBEAT;
-            self.heartbeat(now);
-        }
     }
 
     fn send(&mut self, link: LinkId, frame: ServerFrame) {

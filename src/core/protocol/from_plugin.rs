@@ -4,7 +4,10 @@
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use super::results::{Fact, PluginResult};
+use super::{
+    fields::read_fields,
+    results::{Fact, PluginResult},
+};
 use crate::core::ids::{InstanceId, RequestId, ServerId, SessionId, TreeId};
 
 /// Anything that a plugin sends.
@@ -190,6 +193,7 @@ impl PluginFrame {
 
     fn from_fields(kind: Option<&str>, fields: Map<String, Value>) -> Result<Self, String> {
         let Some(kind) = kind else { return read_result(fields).map(Self::Result) };
+        let fields = &fields;
         Ok(match kind {
             "hello" => Self::Hello(Box::new(read_hello(fields)?)),
             "roblox_log" => {
@@ -263,14 +267,14 @@ struct Bye {
     reason: String,
 }
 
-fn read<T: DeserializeOwned>(kind: &str, fields: Map<String, Value>) -> Result<T, String> {
-    serde_json::from_value(Value::Object(fields)).map_err(|error| format!("frame {kind:?}: {error}"))
+fn read<T: DeserializeOwned>(kind: &str, fields: &Map<String, Value>) -> Result<T, String> {
+    read_fields(fields).map_err(|error| format!("frame {kind:?}: {error}"))
 }
 
-fn read_hello(fields: Map<String, Value>) -> Result<Hello, String> {
+fn read_hello(fields: &Map<String, Value>) -> Result<Hello, String> {
     let level1 = match fields.get("protocol") {
         None | Some(Value::Null) => None,
-        Some(_) => Some(read("hello", fields.clone())?),
+        Some(_) => Some(read("hello", fields)?),
     };
     Ok(Hello { level1, ..read("hello", fields)? })
 }
@@ -296,10 +300,39 @@ fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Er
     Err(serde::de::Error::custom(format!("expected a whole number that is not negative, got {number}")))
 }
 
-/// Make out the request of a frame that is not JSON, so that its caller gets the error.
+/// Make out the request of a frame that is not JSON, so that its caller gets the error. Only a
+/// field of the frame itself counts: one deeper down may be the id of another call.
 fn find_request_id(text: &str) -> Option<RequestId> {
-    let (_, rest) = text.split_once("\"requestId\"")?;
-    let rest = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
-    let (id, _) = rest.split_once('"')?;
-    (id.len() <= 64).then(|| RequestId::from(id))
+    let mut depth = 0;
+    let mut rest = text.chars();
+    while let Some(char) = rest.next() {
+        match char {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth -= 1,
+            '"' => {
+                let string = rest_of_string(&mut rest);
+                if depth == 1
+                    && string == "requestId"
+                    && let Some(value) = rest.as_str().trim_start().strip_prefix(':')
+                {
+                    let (id, _) = value.trim_start().strip_prefix('"')?.split_once('"')?;
+                    return (id.len() <= 64).then(|| RequestId::from(id));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// What stands before the closing quote, escapes as they are.
+fn rest_of_string(chars: &mut std::str::Chars<'_>) -> String {
+    let mut escaped = false;
+    chars
+        .take_while(|char| {
+            let ends = *char == '"' && !escaped;
+            escaped = *char == '\\' && !escaped;
+            !ends
+        })
+        .collect()
 }

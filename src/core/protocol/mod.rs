@@ -8,6 +8,7 @@
 //! Two levels share the socket. Level 0 is any plugin that says hello without `protocol`; it gets
 //! no frame that it does not know. Level 1 is ours.
 
+mod fields;
 mod from_plugin;
 mod results;
 mod to_plugin;

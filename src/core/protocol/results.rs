@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
+use super::fields::read_fields;
 use crate::core::{
     ids::{NodeId, RequestId},
     text::TextHash,
@@ -40,7 +41,7 @@ impl PluginResult {
     /// The text names the field that is absent or wrong.
     pub fn read<T: DeserializeOwned>(self) -> Result<Outcome<T>, String> {
         if self.status == "success" {
-            return serde_json::from_value(Value::Object(self.fields))
+            return read_fields(&self.fields)
                 .map(Outcome::Success)
                 .map_err(|error| format!("the plugin's result is malformed: {error}"));
         }
