@@ -9,7 +9,7 @@ mod trees;
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Answer, Ask, Bridge, Call, CallerId, Effect, Event, Introduction, PlacePolicy};
 use crate::core::{
@@ -18,7 +18,7 @@ use crate::core::{
     ids::{NodeId, RequestId},
     protocol::{Node, Patch, PatchOp, PluginFrame, TreePart},
     studios::LinkId,
-    sync::{SyncArgs, SyncStatus},
+    sync::SyncArgs,
     text::TextHash,
 };
 

@@ -127,7 +127,7 @@ fn a_script_is_read_with_all_that_the_plugin_says_of_it() {
         instance_path: "Workspace.Script7".into(),
         is_draft: true,
     };
-    assert_eq!(out.outcome(caller), &Ok(Answer::Script(script)));
+    assert_eq!(out.outcome(caller), &Ok(Answer::Script { script, base: None }));
 }
 
 #[test]
