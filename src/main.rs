@@ -1,3 +1,10 @@
 //! The `rojo-mcp` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match rojo_mcp::cli::run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => rojo_mcp::cli::report(&error),
+    }
+}

@@ -1,0 +1,85 @@
+//! `mcp`: an agent starts us and speaks over standard input and output.
+//!
+//! Standard output carries JSON-RPC only; everything else goes to standard error. The project
+//! loads while the agent already shakes hands.
+
+use std::{sync::Arc, time::Duration};
+
+use clap::Args;
+use rmcp::ServiceExt;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{Failure, ServerOptions, server};
+use crate::mcp::{Backend, BackendCell, McpHandler};
+
+/// Speak MCP on standard input and output, with the server in this process.
+#[derive(Debug, Args)]
+pub(super) struct McpCommand {
+    #[command(flatten)]
+    options: ServerOptions,
+}
+
+impl McpCommand {
+    pub(super) fn run(self) -> anyhow::Result<()> {
+        let runtime = server::runtime()?;
+        let outcome = runtime.block_on(self.serve());
+        // A read of standard input cannot be taken back; it must not hold the process.
+        runtime.shutdown_timeout(Duration::from_millis(200));
+        Ok(outcome?)
+    }
+
+    async fn serve(self) -> Result<(), Failure> {
+        let shutdown = CancellationToken::new();
+        let (fill, backend) = BackendCell::new();
+        let mut server = tokio::spawn(load_and_serve(self.options, fill, shutdown.clone()));
+        let talk = talk(McpHandler::new(backend));
+        tokio::pin!(talk);
+        let outcome = tokio::select! {
+            outcome = &mut talk => outcome,
+            () = server::asked_to_stop() => Ok(()),
+            ended = &mut server => return ended.unwrap_or_else(|error| {
+                Err(Failure::new(format!("the server ended badly: {error}"), "report this"))
+            }),
+        };
+        shutdown.cancel();
+        // Bounded by the drain of the connections; a load that is under way is left behind.
+        let _ = tokio::time::timeout(Duration::from_millis(1500), server).await;
+        outcome
+    }
+}
+
+/// Speak until the agent closes standard input.
+async fn talk(handler: McpHandler) -> Result<(), Failure> {
+    let failed =
+        |why: String| Failure::new(format!("the agent's side ended badly: {why}"), "start it from an MCP client");
+    match handler.serve(rmcp::transport::stdio()).await {
+        Ok(service) => service.waiting().await.map(|_| ()).map_err(|error| failed(error.to_string())),
+        // The agent closed standard input before it said anything.
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
+
+async fn load_and_serve(
+    options: ServerOptions,
+    fill: watch::Sender<Option<Arc<Backend>>>,
+    shutdown: CancellationToken,
+) -> Result<(), Failure> {
+    let project = options.project.clone();
+    let session = tokio::task::spawn_blocking(move || server::load(&project))
+        .await
+        .map_err(|error| Failure::new(format!("loading the project failed: {error}"), "report this"))??;
+    // A headless Studio is told where we are; a real one looks at the project's port.
+    #[cfg(feature = "headless")]
+    let default_port = options.headless.then_some(0);
+    #[cfg(not(feature = "headless"))]
+    let default_port = None;
+    let running = server::start(&options, session, default_port, &shutdown).await?;
+    log::info!("listening on {}", crate::host_and_port(running.server.address));
+    // Nobody waits any more when the agent has gone.
+    let _ = fill.send(Some(Arc::clone(&running.server.backend)));
+    shutdown.cancelled().await;
+    running.stopped().await;
+    Ok(())
+}

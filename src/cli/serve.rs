@@ -1,0 +1,80 @@
+//! `serve`: the main job.
+
+use std::time::Duration;
+
+use clap::Args;
+use tokio_util::sync::CancellationToken;
+
+use super::{Failure, ServerOptions, say, server};
+use crate::session::Health;
+
+/// Serve a project to Roblox Studio and to agents.
+#[derive(Debug, Args)]
+pub(super) struct ServeCommand {
+    #[command(flatten)]
+    options: ServerOptions,
+}
+
+impl ServeCommand {
+    pub(super) fn run(self) -> anyhow::Result<()> {
+        let runtime = server::runtime()?;
+        let outcome = runtime.block_on(self.serve());
+        // A thread that waits on the disk must not hold the process back.
+        runtime.shutdown_timeout(Duration::from_millis(200));
+        Ok(outcome?)
+    }
+
+    async fn serve(self) -> Result<(), Failure> {
+        let options = self.options;
+        let project = options.project.clone();
+        let session = tokio::task::spawn_blocking(move || server::load(&project))
+            .await
+            .map_err(|error| Failure::new(format!("loading the project failed: {error}"), "report this"))??;
+        let shutdown = CancellationToken::new();
+        let running = server::start(&options, session, None, &shutdown).await?;
+        say(&banner(&running));
+        let mut health = running.session.health();
+        let outcome = tokio::select! {
+            () = server::asked_to_stop() => Ok(()),
+            Ok(dead) = health.wait_for(|health| *health != Health::Live) => {
+                let why = match &*dead {
+                    Health::Dead { reason } => reason.clone(),
+                    Health::Live => String::new(),
+                };
+                Err(Failure::new(format!("the files are no longer followed: {why}"), "start it again, and report this"))
+            }
+        };
+        shutdown.cancel();
+        tokio::select! {
+            () = running.stopped() => {}
+            // Asked twice: at once.
+            () = server::asked_to_stop() => {}
+        }
+        outcome
+    }
+}
+
+fn banner(running: &server::Running) -> String {
+    let project = running.session.project();
+    let address = running.server.address;
+    let mut text = format!(
+        "rojo-mcp {} serves {}\n  Address: {}\n  Port:    {}\n  Agents:  http://{}/mcp\n",
+        crate::VERSION,
+        project.name,
+        if address.ip().is_loopback() { "localhost".to_owned() } else { address.ip().to_string() },
+        address.port(),
+        crate::host_and_port(address),
+    );
+    for problem in running.session.problems() {
+        let path = problem.path.map(|path| format!("{}: ", path.display())).unwrap_or_default();
+        text.push_str(&format!("  Problem: {path}{}\n", problem.message));
+    }
+    if !address.ip().is_loopback() {
+        text.push_str(
+            "  Note:    Rojo's own API can be reached from other machines here, without a password;\n           \
+             agents and our plugin can connect from this machine only.\n",
+        );
+    }
+    text.push_str("Press Ctrl-C to stop.");
+    text
+}

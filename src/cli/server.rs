@@ -1,0 +1,146 @@
+//! The server as `serve` and `mcp` start it.
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::Path,
+    sync::Arc,
+};
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::{Failure, ServerOptions};
+use crate::{Server, session::ServeSession};
+
+/// Rojo's port.
+const DEFAULT_PORT: u16 = 34872;
+
+/// A server with, perhaps, a headless Studio.
+pub(super) struct Running {
+    pub(super) server: Server,
+    pub(super) session: Arc<ServeSession>,
+    #[cfg(feature = "headless")]
+    studio: Option<crate::headless::HeadlessStudio>,
+}
+
+/// Load the project. Takes as long as reading all its files.
+pub(super) fn load(project: &Path) -> Result<Arc<ServeSession>, Failure> {
+    ServeSession::start(project).map_err(|error| Failure::new(error.to_string(), error.hint()))
+}
+
+/// Bind, serve, and start the headless Studio if it is wanted. `default_port` is used when
+/// neither the command line nor the project names one.
+pub(super) async fn start(
+    options: &ServerOptions,
+    session: Arc<ServeSession>,
+    default_port: Option<u16>,
+    shutdown: &CancellationToken,
+) -> Result<Running, Failure> {
+    let project = session.project();
+    let ip = options.address.or(project.serve_address).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let port = options.port.or(default_port).or(project.serve_port).unwrap_or(DEFAULT_PORT);
+    let address = SocketAddr::new(ip, port);
+    let listener = TcpListener::bind(address).await.map_err(|error| cannot_bind(address, &error))?;
+    let allowed_hosts = if options.allowed_hosts.is_empty() {
+        project.serve_allowed_hosts.clone()
+    } else {
+        options.allowed_hosts.clone()
+    };
+    let server = Server::start(listener, Arc::clone(&session), allowed_hosts, shutdown.clone())
+        .map_err(|error| cannot_bind(address, &error))?;
+    Ok(Running {
+        #[cfg(feature = "headless")]
+        studio: if options.headless { Some(headless(&session, server.address).await?) } else { None },
+        server,
+        session,
+    })
+}
+
+impl Running {
+    /// Wait for the end of everything, once it was asked for.
+    pub(super) async fn stopped(self) {
+        #[cfg(feature = "headless")]
+        if let Some(studio) = self.studio {
+            studio.stop().await;
+        }
+        self.server.stopped().await;
+    }
+}
+
+#[cfg(feature = "headless")]
+async fn headless(session: &Arc<ServeSession>, server: SocketAddr) -> Result<crate::headless::HeadlessStudio, Failure> {
+    use crate::headless::{HeadlessConfig, HeadlessStudio, Knobs};
+
+    let failed = |error: String| Failure::new(format!("the headless Studio did not start: {error}"), "report this");
+    let session = Arc::clone(session);
+    let started = tokio::task::spawn_blocking(move || {
+        let project = session.project();
+        let mut settings = serde_json::Map::new();
+        settings.insert("RojoMcpServer".into(), from_this_machine(server).to_string().into());
+        let config = HeadlessConfig {
+            place: session.place_model(),
+            plugin: crate::plugin_model::build().map_err(|error| error.to_string())?,
+            settings,
+            place_id: project.serve_place_ids.iter().flatten().copied().min().unwrap_or(0),
+            place_name: project.name.clone(),
+            knobs: Knobs::default(),
+        };
+        HeadlessStudio::start(config).map_err(|error| error.to_string())
+    });
+    started.await.map_err(|error| failed(error.to_string()))?.map_err(failed)
+}
+
+/// The address to dial: a server that listens everywhere is reached through loopback.
+#[cfg(feature = "headless")]
+fn from_this_machine(server: SocketAddr) -> SocketAddr {
+    match server.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), server.port()),
+        IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(std::net::Ipv6Addr::LOCALHOST.into(), server.port()),
+        _ => server,
+    }
+}
+
+fn cannot_bind(address: SocketAddr, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another program listens there (a rojo or rojo-mcp server, perhaps): stop it, or take another --port"
+        }
+        io::ErrorKind::PermissionDenied => "the system reserves this port: take another --port, such as 34872",
+        io::ErrorKind::AddrNotAvailable => "this machine does not have that address: leave out --address",
+        _ => "take another --port or --address",
+    };
+    Failure::new(format!("cannot listen on {address}: {error}"), hint)
+}
+
+/// Ends when the person or the system asks the process to stop.
+pub(super) async fn asked_to_stop() {
+    #[cfg(unix)]
+    {
+        let terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate());
+        match terminate {
+            Ok(mut terminate) => tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            },
+            Err(_) => wait_for_ctrl_c().await,
+        }
+    }
+    #[cfg(not(unix))]
+    wait_for_ctrl_c().await;
+}
+
+async fn wait_for_ctrl_c() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        // Without signals the process ends when it is killed.
+        std::future::pending::<()>().await;
+    }
+}
+
+/// A runtime for the whole command.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("the runtime did not start: {error}"), "free some memory or threads"))
+}

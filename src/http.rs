@@ -1,0 +1,153 @@
+//! One port: Rojo's API, the Studio link and MCP, behind one guard.
+
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+
+use http_body_util::{BodyExt, Full, combinators::BoxBody};
+use hyper::{
+    Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    header,
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    guard::{Face, Guard},
+    mcp::McpEndpoint,
+    rojo_api,
+    session::ServeSession,
+    studio::Hub,
+    upgrade::upgrade,
+};
+
+/// What every route answers with.
+pub type Body = BoxBody<Bytes, Infallible>;
+
+/// How long open connections may take to end once the server stops.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// Everything that a request can reach.
+pub struct Routes {
+    /// Files and tree.
+    pub session: Arc<ServeSession>,
+    /// Studios.
+    pub hub: Hub,
+    /// Agents.
+    pub mcp: McpEndpoint,
+    /// Who may come in.
+    pub guard: Guard,
+}
+
+/// Accept connections until `shutdown`, then let them end.
+pub async fn serve(listener: TcpListener, routes: Arc<Routes>, shutdown: CancellationToken) {
+    let connections = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! {
+            () = shutdown.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                connections.spawn(connection(stream, peer, Arc::clone(&routes), shutdown.clone()));
+            }
+            Err(error) => {
+                // Out of file handles, most likely: let some connections end first.
+                log::warn!("a connection could not be accepted: {error}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+    drop(listener);
+    connections.close();
+    let drained = async {
+        connections.wait().await;
+        routes.hub.links_closed().await;
+    };
+    if tokio::time::timeout(DRAIN, drained).await.is_err() {
+        log::warn!("some connections did not end within {} s", DRAIN.as_secs());
+    }
+}
+
+async fn connection(stream: TcpStream, peer: SocketAddr, routes: Arc<Routes>, shutdown: CancellationToken) {
+    if let Err(error) = stream.set_nodelay(true) {
+        log::debug!("no TCP_NODELAY for {peer}: {error}");
+    }
+    let service = service_fn(move |request| {
+        let routes = Arc::clone(&routes);
+        async move { Ok::<_, Infallible>(route(&routes, peer, request).await) }
+    });
+    let connection =
+        http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service).with_upgrades();
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        log::debug!("the connection of {peer} ended: {error}");
+    }
+}
+
+async fn route(routes: &Routes, peer: SocketAddr, mut request: Request<Incoming>) -> Response<Body> {
+    let face = Face::of(request.uri().path());
+    if let Err(refusal) = routes.guard.admit(face, peer.ip(), request.headers()) {
+        log::debug!("refused {peer}: {refusal}");
+        return match face {
+            // As Rojo answers them.
+            Face::Rojo => text(StatusCode::NOT_FOUND, ""),
+            Face::Studio | Face::Mcp | Face::Page => text(StatusCode::FORBIDDEN, format!("{refusal}\n")),
+        };
+    }
+    match face {
+        Face::Studio => {
+            let hub = routes.hub.clone();
+            let upgraded = upgrade(&mut request, Some(Hub::web_socket_config()), move |socket| async move {
+                hub.serve_link(socket).await;
+            });
+            upgraded.unwrap_or_else(|| {
+                let hint = "this is the Studio plugin's WebSocket; agents use /mcp\n";
+                with_header(text(StatusCode::UPGRADE_REQUIRED, hint), header::UPGRADE, "websocket")
+            })
+        }
+        Face::Mcp => routes.mcp.handle(request).await,
+        Face::Rojo => rojo_api::call(Arc::clone(&routes.session), request).await,
+        Face::Page => page(routes, request.uri().path()),
+    }
+}
+
+fn page(routes: &Routes, path: &str) -> Response<Body> {
+    if path != "/" {
+        return text(StatusCode::NOT_FOUND, "there is nothing here; agents use /mcp\n");
+    }
+    let project = routes.session.project();
+    let problems: String =
+        routes.session.problems().iter().map(|problem| format!("problem: {}\n", problem.message)).collect();
+    text(
+        StatusCode::OK,
+        format!(
+            "rojo-mcp {} serves {}\nfolder:  {}\nagents:  /mcp\nStudio:  /api/mcp/stream\n{problems}",
+            env!("CARGO_PKG_VERSION"),
+            project.name,
+            project.folder.display()
+        ),
+    )
+}
+
+/// A plain answer.
+pub fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Full::new(body.into()).boxed());
+    *response.status_mut() = status;
+    with_header(response, header::CONTENT_TYPE, "text/plain; charset=utf-8")
+}
+
+/// The answer with one more header.
+pub fn with_header(mut response: Response<Body>, name: header::HeaderName, value: &'static str) -> Response<Body> {
+    response.headers_mut().insert(name, header::HeaderValue::from_static(value));
+    response
+}

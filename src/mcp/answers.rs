@@ -1,0 +1,310 @@
+//! What each tool answers, as a structure and as a text with the same facts.
+
+use std::fmt::{self, Write as _};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::core::{
+    studios::StudioStatus,
+    sync::{Change, ChangeResult, Direction, Receipt},
+};
+
+/// How many characters of a script or output an answer carries; the rest is paged.
+pub const MAX_TEXT: usize = 24_000;
+
+/// How many changes of a receipt the text lists; the structure has as many.
+pub const MAX_CHANGES: usize = 100;
+
+/// The answer of `status`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Status {
+    /// What is served.
+    pub project: Project,
+    /// Who serves it.
+    pub server: Server,
+    /// Who is connected.
+    pub studios: Vec<StudioStatus>,
+    /// Calls that wait for a Studio.
+    pub calls: usize,
+    /// What is wrong, and what to do.
+    pub problems: Vec<Problem>,
+}
+
+/// What is served.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Project {
+    /// Its name.
+    pub name: String,
+    /// Its folder.
+    pub folder: String,
+}
+
+/// Who serves it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Server {
+    /// Our version.
+    pub version: String,
+    /// Where.
+    pub url: String,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Problem {
+    /// What.
+    pub what: String,
+    /// What to do.
+    pub next: String,
+}
+
+/// The answer of `get_script`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Script {
+    /// Studio's text; only some lines of it if `truncated`.
+    pub source: String,
+    /// Hash of the whole text in Studio.
+    pub studio_hash: String,
+    /// Hash of the text in the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_hash: Option<String>,
+    /// How the two sides stand.
+    pub verdict: Verdict,
+    /// The instance's class.
+    pub class_name: String,
+    /// The instance's full name.
+    pub instance_path: String,
+    /// The file, relative to the project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fs_path: Option<String>,
+    /// The text is an unsaved editor draft.
+    pub is_draft: bool,
+    /// How many lines the whole text has.
+    pub total_lines: usize,
+    /// The first line of `source`, from 1.
+    pub first_line: usize,
+    /// Not the whole text.
+    pub truncated: bool,
+    /// The first line that was left out at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<usize>,
+}
+
+/// How file and Studio stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Both have the same text.
+    Equal,
+    /// The file was changed since both had the same.
+    FileChanged,
+    /// Studio was.
+    StudioChanged,
+    /// Both were.
+    BothChanged,
+    /// They differ, and it is not known which is newer.
+    Unknown,
+}
+
+/// The answer of `run_code`, as our plugin gives it.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RunCode {
+    /// It ran to its end.
+    pub ok: bool,
+    /// What it printed, in order.
+    #[serde(default)]
+    pub output: Vec<Line>,
+    /// What it returned.
+    #[serde(default)]
+    pub returns: Vec<Value>,
+    /// Why it did not run to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+    /// Something was left out because it was too long.
+    #[serde(default)]
+    pub truncated: bool,
+}
+
+/// A printed line.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Line {
+    /// output, info, warning or error.
+    pub level: String,
+    /// The text; it comes from the place.
+    pub text: String,
+}
+
+impl RunCode {
+    /// A foreign plugin answers one text.
+    pub fn from_text(text: String) -> Self {
+        let output = vec![Line { level: "output".into(), text }];
+        Self { ok: true, output, returns: Vec::new(), error: None, truncated: false }
+    }
+
+    /// Cut what would flood an agent; say so.
+    pub fn bounded(mut self) -> Self {
+        let mut left = MAX_TEXT;
+        let mut kept = Vec::new();
+        for line in std::mem::take(&mut self.output) {
+            if line.text.len() > left {
+                self.truncated = true;
+                let text: String = line.text.chars().take(left).collect();
+                kept.push(Line { text, ..line });
+                break;
+            }
+            left -= line.text.len();
+            kept.push(line);
+        }
+        self.output = kept;
+        let size: usize = self.returns.iter().map(|value| value.to_string().len()).sum();
+        if size > MAX_TEXT {
+            self.truncated = true;
+            self.returns = vec![Value::String(format!("[{size} characters of values were left out]"))];
+        }
+        self
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "project {} in {}", self.project.name, self.project.folder)?;
+        writeln!(f, "server {} at {}", self.server.version, self.server.url)?;
+        writeln!(f, "{} Studio(s), {} call(s) waiting", self.studios.len(), self.calls)?;
+        for studio in &self.studios {
+            let running = if studio.running { ", play test" } else { "" };
+            let plugin = studio.plugin_version.as_deref().unwrap_or("foreign");
+            writeln!(
+                f,
+                "- {} {:?} (place {}): {}, role {}, mode {}, plugin {plugin}, protocol {}{running}",
+                studio.studio,
+                studio.place,
+                studio.place_id,
+                word(&studio.link),
+                studio.role,
+                studio.mode,
+                studio.protocol
+            )?;
+        }
+        for problem in &self.problems {
+            writeln!(f, "problem: {}\n  next: {}", problem.what, problem.next)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.fs_path.as_deref().unwrap_or("no file");
+        let draft = if self.is_draft { ", unsaved draft" } else { "" };
+        writeln!(f, "{} {} ({file}){draft}", self.class_name, self.instance_path)?;
+        let disk = self.disk_hash.as_deref().unwrap_or("none");
+        writeln!(f, "{}: Studio {}, file {disk}", word(&self.verdict), self.studio_hash)?;
+        if self.truncated {
+            let next = self.next.map_or(String::new(), |line| format!("; next: lines [{line}, …]"));
+            writeln!(f, "truncated: from line {} of {}{next}", self.first_line, self.total_lines)?;
+        }
+        write!(f, "\n{}", self.source)
+    }
+}
+
+impl fmt::Display for RunCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in &self.output {
+            let mark = if line.level == "output" { String::new() } else { format!("[{}] ", line.level) };
+            writeln!(f, "{mark}{}", line.text)?;
+        }
+        for value in &self.returns {
+            writeln!(f, "returned {value}")?;
+        }
+        if let Some(error) = &self.error {
+            let text = error.get("message").and_then(Value::as_str).map_or_else(|| error.to_string(), str::to_owned);
+            let line = error.get("line").map_or(String::new(), |line| format!(" (line {line})"));
+            writeln!(f, "error: {text}{line}")?;
+        }
+        if self.truncated {
+            writeln!(f, "truncated: it was too long")?;
+        }
+        write!(f, "{}", if self.ok { "ok" } else { "failed" })
+    }
+}
+
+/// The answer of `sync`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Synced {
+    /// What was found and done.
+    #[serde(flatten)]
+    pub receipt: Receipt,
+    /// How many changes there are in all.
+    pub total: usize,
+    /// Not all of them are listed; those that need attention come first.
+    pub truncated: bool,
+}
+
+impl Synced {
+    /// The receipt, with as many changes as an agent can take.
+    pub fn new(mut receipt: Receipt) -> Self {
+        let total = receipt.changes.len();
+        let truncated = total > MAX_CHANGES;
+        if truncated {
+            receipt.changes.sort_by_key(|change| matches!(change.result, ChangeResult::Done | ChangeResult::Planned));
+            receipt.changes.truncate(MAX_CHANGES);
+        }
+        Self { receipt, total, truncated }
+    }
+}
+
+impl fmt::Display for Synced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Receipt { status, cursor, pushed, unresolved, failed, changes, message } = &self.receipt;
+        let status = word(status);
+        write!(f, "{status}: {pushed} pushed, {unresolved} unresolved, {failed} failed (tree {cursor})")?;
+        if let Some(message) = message {
+            write!(f, "; {message}")?;
+        }
+        for change in changes {
+            write!(f, "\n- {change}")?;
+        }
+        if self.truncated {
+            write!(f, "\ntruncated: {} of {} listed; sync fewer `paths`", changes.len(), self.total)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direction = match self.direction {
+            Direction::Push => "push",
+            Direction::Unresolved => "unresolved",
+        };
+        let mut text = format!("{direction} {:?} {} {}", self.patch_type, self.class_name, self.path);
+        if let Some(file) = &self.fs_path {
+            let _ = write!(text, " ({file})");
+        }
+        if self.result != ChangeResult::Unresolved {
+            let _ = write!(text, ": {}", word(&self.result));
+        }
+        if let Some(hash) = &self.disk_hash {
+            let _ = write!(text, ", file {hash}");
+        }
+        if let Some(hash) = &self.studio_hash {
+            let _ = write!(text, ", Studio {hash}");
+        }
+        if let Some(reason) = &self.reason {
+            let _ = write!(text, ": {reason}");
+        }
+        f.write_str(&text)
+    }
+}
+
+/// The word that stands for an enum's value in JSON.
+fn word(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        Ok(other) => other.to_string(),
+        Err(error) => error.to_string(),
+    }
+}

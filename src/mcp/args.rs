@@ -1,0 +1,117 @@
+//! What each tool takes. A type is schema, validation and description in one.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::core::{error::ToolError, protocol::SyncMode};
+
+/// What is served, which Studios are connected, what waits, and what is wrong. Call it first, and when something fails.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StatusArgs {}
+
+/// Bring Studio up to the files on disk, as they are now. Answers one line per change; what is unresolved is listed and left alone.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SyncArgs {
+    /// Which Studio, if several are connected
+    #[serde(default)]
+    pub studio: Option<String>,
+    /// dryrun only reports; fastfail and standard apply if all is resolved; manual asks
+    #[serde(default)]
+    #[schemars(with = "Option<Mode>")]
+    pub mode: SyncMode,
+    /// Only these files or folders, relative to the project
+    #[serde(default)]
+    pub paths: Option<Vec<String>>,
+}
+
+/// The words of [`SyncMode`], for the schema.
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum Mode {
+    Standard,
+    Manual,
+    Fastfail,
+    Dryrun,
+}
+
+/// Studio's text of one script, with the hashes of both sides. Name it by id, file or instance path.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GetScriptArgs {
+    /// Which Studio, if several are connected
+    #[serde(default)]
+    pub studio: Option<String>,
+    /// The instance's id in the project
+    #[serde(default)]
+    pub id: Option<String>,
+    /// The file, relative to the project
+    #[serde(default)]
+    pub fs_path: Option<String>,
+    /// The instance, such as ServerScriptService.Main
+    #[serde(default)]
+    pub path: Option<String>,
+    /// The unsaved editor text, where there is one
+    #[serde(default)]
+    pub from_draft: bool,
+    /// First and last line wanted, from 1
+    #[serde(default)]
+    #[schemars(length(equal = 2))]
+    pub lines: Option<Vec<usize>>,
+}
+
+/// Run Luau in Studio as a plugin may. Answers the printed lines, the returned values, or the error with its line.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunCodeArgs {
+    /// Which Studio, if several are connected
+    #[serde(default, skip_serializing)]
+    pub studio: Option<String>,
+    /// The code; `return` answers values
+    pub command: String,
+    /// Seconds it may take; 30 if absent
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 600))]
+    pub timeout: Option<f64>,
+}
+
+/// Read a tool's arguments.
+///
+/// # Errors
+/// The text names the argument.
+pub fn parse<T: DeserializeOwned>(args: Value) -> Result<T, ToolError> {
+    serde_path_to_error::deserialize(args).map_err(|error| {
+        let path = error.path().to_string();
+        let detail = error.into_inner();
+        if path == "." {
+            ToolError::bad_arguments(detail.to_string())
+        } else {
+            ToolError::bad_arguments(format!("argument `{path}`: {detail}"))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn message<T: DeserializeOwned + std::fmt::Debug>(args: Value) -> String {
+        parse::<T>(args).expect_err("must be refused").message
+    }
+
+    #[test]
+    fn a_wrong_argument_is_named() {
+        assert_eq!(
+            message::<RunCodeArgs>(json!({ "command": 7 })),
+            "argument `command`: invalid type: integer `7`, expected a string"
+        );
+        assert_eq!(message::<RunCodeArgs>(json!({})), "missing field `command`");
+        assert!(message::<RunCodeArgs>(json!({ "command": "", "code": "" })).contains("unknown field `code`"));
+        assert!(message::<SyncArgs>(json!({ "mode": "quick" })).starts_with("argument `mode`: unknown variant"));
+        assert!(message::<SyncArgs>(json!({ "paths": ["a", 1] })).starts_with("argument `paths[1]`:"));
+    }
+}

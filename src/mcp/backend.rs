@@ -1,0 +1,91 @@
+//! What a tool can reach.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    core::{
+        bridge::{Answer, Ask, Call},
+        error::ToolError,
+        ids::NodeId,
+    },
+    session::{ServeSession, Target},
+    studio::{Hub, Progress},
+};
+
+/// Files, Studios, and what the server says of itself.
+pub struct Backend {
+    /// Files and tree.
+    pub session: Arc<ServeSession>,
+    /// Studios.
+    pub hub: Hub,
+    /// For `status`.
+    pub server: ServerInfo,
+}
+
+/// What the server says of itself.
+#[derive(Debug, Clone)]
+pub struct ServerInfo {
+    /// Our version.
+    pub version: String,
+    /// Where it listens, as a URL.
+    pub url: String,
+}
+
+/// Where the progress of a call goes.
+pub type ProgressSink = tokio::sync::mpsc::UnboundedSender<Progress>;
+
+impl Backend {
+    /// Call a Studio.
+    ///
+    /// # Errors
+    /// As the bridge settles it.
+    pub async fn call(
+        &self,
+        studio: Option<String>,
+        patience: Duration,
+        ask: Ask,
+        progress: Option<ProgressSink>,
+    ) -> Result<Answer, ToolError> {
+        self.hub.call(Call { studio, patience, ask }, progress).await
+    }
+
+    /// Have the tree hold what the disk holds now.
+    ///
+    /// # Errors
+    /// The disk could not be read.
+    pub async fn catch_up(&self) -> Result<(), ToolError> {
+        let session = Arc::clone(&self.session);
+        let result = tokio::task::spawn_blocking(move || session.catch_up(None)).await;
+        match result {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(ToolError::failed(format!("the project could not be read: {error}"), error.hint())),
+            Err(error) => Err(ToolError::failed(
+                format!("reading the project failed: {error}"),
+                "this is a fault of the server; its log says more",
+            )),
+        }
+    }
+
+    /// The one instance that `wanted` means.
+    ///
+    /// # Errors
+    /// None, or several: they are listed with their ids.
+    pub fn find_one(&self, wanted: &Target<'_>) -> Result<NodeId, ToolError> {
+        let found = self.session.find(wanted);
+        let name = match wanted {
+            Target::FsPath(path) | Target::InstancePath(path) => path,
+        };
+        match found.as_slice() {
+            [id] => Ok(*id),
+            [] => Err(ToolError::bad_arguments(format!("nothing in the project is at {name:?}"))),
+            several => {
+                let ids: Vec<String> = several.iter().map(ToString::to_string).collect();
+                Err(ToolError::bad_arguments(format!(
+                    "{} instances are at {name:?}; name one by `id`: {}",
+                    several.len(),
+                    ids.join(", ")
+                )))
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! What agents see: the Model Context Protocol over HTTP and stdio, on rmcp.
+
+mod answers;
+mod args;
+mod backend;
+mod endpoint;
+mod error;
+mod handler;
+mod schema;
+mod tools;
+
+pub use backend::{Backend, ServerInfo};
+pub use endpoint::McpEndpoint;
+pub use handler::{BackendCell, McpHandler};
+pub use tools::{Kind, Tool, catalogue};

@@ -1,0 +1,298 @@
+//! The catalogue: one row a tool. A tool that Studio's plugin carries out is one row and its args.
+
+use std::{fmt::Display, pin::Pin, sync::Arc, time::Duration};
+
+use rmcp::model::{JsonObject, ToolAnnotations};
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use super::{
+    answers::{MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, Synced, Verdict},
+    args::{GetScriptArgs, RunCodeArgs, StatusArgs, SyncArgs, parse},
+    backend::{Backend, ProgressSink},
+    schema,
+};
+use crate::{
+    core::{
+        bridge::{Answer, Ask, StudioScript},
+        error::ToolError,
+        ids::NodeId,
+        sync,
+        text::TextHash,
+    },
+    session::Target,
+};
+
+/// How long `status` waits; it needs no Studio.
+const STATUS_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a read waits for Studio.
+const READ_PATIENCE: Duration = Duration::from_secs(10);
+/// How long `run_code` waits unless it says otherwise.
+const CODE_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a sync waits: below the minute after which clients give up.
+const SYNC_PATIENCE: Duration = Duration::from_secs(50);
+
+/// Whether a tool changes anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It only looks.
+    Read,
+    /// It may change files or Studio.
+    Change,
+}
+
+/// An answer in both of its forms.
+pub struct Answered {
+    /// For programs.
+    pub structure: Value,
+    /// For models and people.
+    pub text: String,
+}
+
+type Running = Pin<Box<dyn Future<Output = Result<Answered, ToolError>> + Send>>;
+type Run = Box<dyn Fn(Arc<Backend>, Value, Option<ProgressSink>) -> Running + Send + Sync>;
+
+/// One tool.
+pub struct Tool {
+    /// Its name.
+    pub name: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
+    /// What it is for.
+    pub description: String,
+    /// Whether it changes anything.
+    pub kind: Kind,
+    /// The schema of its arguments.
+    pub input: Arc<JsonObject>,
+    /// The schema of its answer.
+    pub output: Arc<JsonObject>,
+    /// The work.
+    pub run: Run,
+}
+
+impl Tool {
+    fn new<A, T, F>(
+        name: &'static str,
+        title: &'static str,
+        kind: Kind,
+        work: impl Fn(Arc<Backend>, A, Option<ProgressSink>) -> F + Copy + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        T: Serialize + JsonSchema + Display,
+        F: Future<Output = Result<T, ToolError>> + Send + 'static,
+    {
+        let (input, description) = schema::input::<A>();
+        let output = schema::output::<T>();
+        let run: Run = Box::new(move |backend, args, progress| {
+            Box::pin(async move {
+                let answer = work(backend, parse(args)?, progress).await?;
+                let structure = serde_json::to_value(&answer).expect("answers hold only what JSON can say");
+                Ok(Answered { structure, text: answer.to_string() })
+            })
+        });
+        Self { name, title, description, kind, input: Arc::new(input), output: Arc::new(output), run }
+    }
+
+    /// The hints that clients show or act on.
+    pub fn annotations(&self) -> ToolAnnotations {
+        let reads = self.kind == Kind::Read;
+        ToolAnnotations::with_title(self.title).read_only(reads).destructive(!reads).idempotent(reads).open_world(false)
+    }
+}
+
+/// All tools, the same on every connection, with or without a Studio.
+pub fn catalogue() -> Vec<Tool> {
+    vec![
+        Tool::new("status", "Status", Kind::Read, status),
+        Tool::new("sync", "Sync files to Studio", Kind::Change, run_sync),
+        Tool::new("get_script", "Read a script in Studio", Kind::Read, get_script),
+        Tool::new("run_code", "Run Luau in Studio", Kind::Change, run_code),
+    ]
+}
+
+async fn status(
+    backend: Arc<Backend>,
+    StatusArgs {}: StatusArgs,
+    _progress: Option<ProgressSink>,
+) -> Result<Status, ToolError> {
+    let Answer::Status { studios, waiting } = backend.call(None, STATUS_PATIENCE, Ask::Status, None).await? else {
+        return Err(wrong_answer("status"));
+    };
+    let project = backend.session.project();
+    let mut problems: Vec<Problem> = backend
+        .session
+        .problems()
+        .into_iter()
+        .map(|problem| Problem {
+            what: match &problem.path {
+                Some(path) => format!("{}: {}", path.display(), problem.message),
+                None => problem.message,
+            },
+            next: "mend the file; it is read again as soon as it is saved".into(),
+        })
+        .collect();
+    if studios.is_empty() {
+        let ToolError { message, hint, .. } = ToolError::no_studio();
+        problems.push(Problem { what: message, next: hint });
+    }
+    Ok(Status {
+        project: Project { name: project.name.clone(), folder: project.folder.display().to_string() },
+        server: Server { version: backend.server.version.clone(), url: backend.server.url.clone() },
+        studios,
+        calls: waiting,
+        problems,
+    })
+}
+
+async fn run_sync(
+    backend: Arc<Backend>,
+    SyncArgs { studio, mode, paths }: SyncArgs,
+    progress: Option<ProgressSink>,
+) -> Result<Synced, ToolError> {
+    let paths = paths.map(|paths| project_paths(&backend, paths)).transpose()?;
+    let ask = Ask::Sync(sync::SyncArgs { mode, paths });
+    match backend.call(studio, SYNC_PATIENCE, ask, progress).await? {
+        Answer::Receipt(receipt) => Ok(Synced::new(receipt)),
+        Answer::Tool(_) | Answer::Script { .. } | Answer::Status { .. } => Err(wrong_answer("sync")),
+    }
+}
+
+/// Paths as a person or agent writes them, as paths below the project's folder.
+fn project_paths(backend: &Backend, paths: Vec<String>) -> Result<Vec<String>, ToolError> {
+    let folder = backend.session.project().folder.clone();
+    paths
+        .into_iter()
+        .map(|path| {
+            crate::core::paths::relative_to(&folder, &path).ok_or_else(|| {
+                let folder = folder.display();
+                ToolError::bad_arguments(format!("argument `paths`: {path:?} is not a path below {folder}"))
+            })
+        })
+        .collect()
+}
+
+async fn get_script(
+    backend: Arc<Backend>,
+    args: GetScriptArgs,
+    progress: Option<ProgressSink>,
+) -> Result<Script, ToolError> {
+    let lines = wanted_lines(args.lines.as_deref())?;
+    backend.catch_up().await?;
+    let id = find_script(&backend, &args)?;
+    let ask = Ask::GetScript { id, from_draft: args.from_draft };
+    let Answer::Script { script, base } = backend.call(args.studio, READ_PATIENCE, ask, progress).await? else {
+        return Err(wrong_answer("get_script"));
+    };
+    let look = backend.session.look(&[id]).1.into_iter().flatten().next();
+    let disk = look.as_ref().and_then(|look| look.hash);
+    let fs_path = look.and_then(|look| look.fs_path).map(|path| path.to_string_lossy().replace('\\', "/"));
+    Ok(script_answer(script, base, disk, fs_path, lines))
+}
+
+fn find_script(backend: &Backend, args: &GetScriptArgs) -> Result<NodeId, ToolError> {
+    match (&args.id, &args.fs_path, &args.path) {
+        (Some(id), None, None) => {
+            id.parse().map_err(|error| ToolError::bad_arguments(format!("argument `id`: {error}")))
+        }
+        (None, Some(path), None) => {
+            let folder = backend.session.project().folder.clone();
+            let path = crate::core::paths::relative_to(&folder, path).unwrap_or_else(|| path.clone());
+            backend.find_one(&Target::FsPath(&path))
+        }
+        (None, None, Some(path)) => backend.find_one(&Target::InstancePath(path)),
+        _ => Err(ToolError::bad_arguments("give exactly one of `id`, `fsPath` and `path`")),
+    }
+}
+
+fn wanted_lines(lines: Option<&[usize]>) -> Result<Option<(usize, usize)>, ToolError> {
+    match lines {
+        None => Ok(None),
+        Some([from, to]) if 1 <= *from && from <= to => Ok(Some((*from, *to))),
+        Some(_) => Err(ToolError::bad_arguments("argument `lines`: give the first and the last line, from 1")),
+    }
+}
+
+fn script_answer(
+    script: StudioScript,
+    base: Option<TextHash>,
+    disk: Option<TextHash>,
+    fs_path: Option<String>,
+    lines: Option<(usize, usize)>,
+) -> Script {
+    let studio: Option<TextHash> = script.studio_hash.parse().ok();
+    let verdict = match (disk, studio, base) {
+        (Some(disk), Some(studio), _) if disk == studio => Verdict::Equal,
+        (Some(_), Some(studio), Some(base)) if base == studio => Verdict::FileChanged,
+        (Some(disk), Some(_), Some(base)) if base == disk => Verdict::StudioChanged,
+        (Some(_), Some(_), Some(_)) => Verdict::BothChanged,
+        _ => Verdict::Unknown,
+    };
+    let all: Vec<&str> = script.source.split_inclusive('\n').collect();
+    let (from, to) = lines.unwrap_or((1, all.len().max(1)));
+    let mut source = String::new();
+    let mut last = from - 1;
+    for line in all.iter().take(to).skip(from - 1) {
+        if source.len() + line.len() > MAX_TEXT && !source.is_empty() {
+            break;
+        }
+        source.push_str(line);
+        last += 1;
+    }
+    let truncated = from > 1 || last < all.len();
+    Script {
+        source,
+        studio_hash: script.studio_hash,
+        disk_hash: disk.map(|hash| hash.to_string()),
+        verdict,
+        class_name: script.class_name,
+        instance_path: script.instance_path,
+        fs_path,
+        is_draft: script.is_draft,
+        total_lines: all.len(),
+        first_line: from,
+        truncated,
+        next: (last < all.len()).then_some(last + 1),
+    }
+}
+
+async fn run_code(
+    backend: Arc<Backend>,
+    args: RunCodeArgs,
+    progress: Option<ProgressSink>,
+) -> Result<RunCode, ToolError> {
+    let patience = match args.timeout {
+        None => CODE_PATIENCE,
+        Some(seconds) if (1.0..=600.0).contains(&seconds) => Duration::from_secs_f64(seconds),
+        Some(_) => return Err(ToolError::bad_arguments("argument `timeout`: from 1 to 600 seconds")),
+    };
+    let response = passthrough(&backend, "run_code", args.studio.clone(), patience, &args, progress).await?;
+    match response {
+        Value::String(text) => Ok(RunCode::from_text(text).bounded()),
+        response => parse::<RunCode>(response).map(RunCode::bounded).map_err(|error| {
+            let next = "update the plugin: its version and the server's differ";
+            ToolError::failed(format!("the plugin's answer is malformed: {}", error.message), next)
+        }),
+    }
+}
+
+/// Have the plugin carry out the tool of the same name with the same arguments.
+async fn passthrough<A: Serialize>(
+    backend: &Backend,
+    name: &'static str,
+    studio: Option<String>,
+    patience: Duration,
+    args: &A,
+    progress: Option<ProgressSink>,
+) -> Result<Value, ToolError> {
+    let args = serde_json::to_value(args).expect("arguments came from JSON");
+    match backend.call(studio, patience, Ask::Tool { name, args }, progress).await? {
+        Answer::Tool(response) => Ok(response),
+        Answer::Script { .. } | Answer::Receipt(_) | Answer::Status { .. } => Err(wrong_answer(name)),
+    }
+}
+
+fn wrong_answer(tool: &str) -> ToolError {
+    ToolError::failed(format!("{tool} got the answer of another call"), "this is a fault of the server; report it")
+}

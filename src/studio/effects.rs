@@ -1,0 +1,178 @@
+//! Carries out what the bridge decides.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    hub::{Progress, Reply},
+    link::{CLOSE_PATIENCE, Out},
+};
+use crate::{
+    core::{
+        bridge::{CallerId, Effect, Event},
+        error::ToolError,
+        ids::{NodeId, RunId},
+        protocol::{MAX_PART_BYTES, Node, Patch, PatchOp, TreePart},
+        studios::LinkId,
+        sync::NodeView,
+    },
+    session::ServeSession,
+};
+
+/// The outside of the bridge: outboxes, waiting callers, and the serve session.
+pub(super) struct Effects {
+    session: Arc<ServeSession>,
+    results: mpsc::UnboundedSender<Event>,
+    links: HashMap<LinkId, Link>,
+    pub(super) callers: HashMap<CallerId, Reply>,
+}
+
+struct Link {
+    outbox: mpsc::Sender<Out>,
+    cut: CancellationToken,
+}
+
+impl Effects {
+    pub(super) fn new(session: Arc<ServeSession>, results: mpsc::UnboundedSender<Event>) -> Self {
+        Self { session, results, links: HashMap::new(), callers: HashMap::new() }
+    }
+
+    pub(super) fn open_link(&mut self, link: LinkId, outbox: mpsc::Sender<Out>, cut: CancellationToken) {
+        self.links.insert(link, Link { outbox, cut });
+    }
+
+    pub(super) fn forget_link(&mut self, link: LinkId) {
+        self.links.remove(&link);
+    }
+
+    pub(super) fn patch(&self, cursor: u32, ops: Vec<PatchOp>) -> Arc<Patch> {
+        Arc::new(Patch { tree_id: self.session.tree_id(), cursor, apply: false, ops })
+    }
+
+    pub(super) fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Send { link, frame } => self.put(link, Out::Frame(Box::new(frame))),
+            Effect::Close { link, reason } => self.close(link, reason),
+            Effect::Settle { caller, outcome } => {
+                if let Some(reply) = self.callers.remove(&caller) {
+                    // A caller that went away has taken its call back already.
+                    let _ = reply.outcome.send(outcome);
+                }
+            }
+            Effect::Progress { caller, progress, total, message } => {
+                if let Some(progress_to) = self.callers.get(&caller).and_then(|reply| reply.progress.as_ref()) {
+                    let _ = progress_to.send(Progress { progress, total, message });
+                }
+            }
+            Effect::BuildTree { link } => self.off_task(move |session| {
+                let parts = tree_parts(session);
+                Event::TreeBuilt { link, parts }
+            }),
+            Effect::CatchUp { run, paths } => self.off_task(move |session| catch_up(session, run, paths)),
+            Effect::Look { run, ids, subtrees } => self.off_task(move |session| {
+                let views = look(session, &ids, &subtrees.into_iter().collect());
+                Event::Looked { run, views }
+            }),
+            Effect::Output { studio, level, message } => {
+                let level = match level {
+                    0 | 1 => log::Level::Info,
+                    2 => log::Level::Warn,
+                    _ => log::Level::Error,
+                };
+                log::log!(target: "studio", level, "{studio}: {message}");
+            }
+            Effect::Note(text) => log::info!("{text}"),
+        }
+    }
+
+    fn put(&mut self, link: LinkId, out: Out) {
+        let Some(found) = self.links.get(&link) else { return };
+        if found.outbox.try_send(out).is_err() {
+            log::warn!("a Studio does not read what it is sent; its link is cut");
+            found.cut.cancel();
+        }
+    }
+
+    fn close(&mut self, link: LinkId, reason: String) {
+        self.put(link, Out::Close(reason));
+        if let Some(link) = self.links.get(&link) {
+            let cut = link.cut.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(CLOSE_PATIENCE).await;
+                cut.cancel();
+            });
+        }
+    }
+
+    /// Work that may take long runs aside and comes back as an event.
+    fn off_task(&self, work: impl FnOnce(&ServeSession) -> Event + Send + 'static) {
+        let (session, results) = (Arc::clone(&self.session), self.results.clone());
+        tokio::task::spawn_blocking(move || {
+            // Without an owner nobody wants the result.
+            let _ = results.send(work(&session));
+        });
+    }
+}
+
+fn tree_parts(session: &ServeSession) -> Vec<TreePart> {
+    let (cursor, nodes) = session.nodes();
+    let mut chunks: Vec<Vec<Node>> = vec![Vec::new()];
+    let mut size = 0;
+    for node in nodes {
+        let weight = 220 + node.name.len() * 2;
+        if size + weight > MAX_PART_BYTES {
+            chunks.push(Vec::new());
+            size = 0;
+        }
+        size += weight;
+        chunks.last_mut().expect("there is always a chunk").push(node);
+    }
+    let count = chunks.len();
+    chunks
+        .into_iter()
+        .zip(0u32..)
+        .map(|(nodes, part)| TreePart {
+            tree_id: session.tree_id(),
+            cursor,
+            part,
+            last: usize::try_from(part).is_ok_and(|part| part + 1 == count),
+            nodes,
+        })
+        .collect()
+}
+
+fn catch_up(session: &ServeSession, run: RunId, paths: Option<Vec<String>>) -> Event {
+    let folder = session.project().folder.clone();
+    let paths: Option<Vec<PathBuf>> = paths.map(|paths| paths.iter().map(|path| folder.join(path)).collect());
+    let result = session
+        .catch_up(paths.as_deref())
+        .map_err(|error| ToolError::failed(format!("the project could not be read: {error}"), error.hint()));
+    Event::CaughtUp { run, result }
+}
+
+fn look(session: &ServeSession, ids: &[NodeId], subtrees: &HashSet<NodeId>) -> HashMap<NodeId, NodeView> {
+    let (_, looks) = session.look(ids);
+    looks
+        .into_iter()
+        .flatten()
+        .map(|look| {
+            let subtree = if subtrees.contains(&look.id) { session.new_node(look.id) } else { None };
+            let view = NodeView {
+                parent: look.parent,
+                path: look.path,
+                class_name: look.class_name,
+                fs_path: look.fs_path.map(|path| path.to_string_lossy().replace('\\', "/")),
+                source: look.source,
+                hash: look.hash,
+                subtree,
+            };
+            (look.id, view)
+        })
+        .collect()
+}

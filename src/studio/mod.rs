@@ -1,0 +1,7 @@
+//! The Studio link: WebSockets on `/api/mcp/stream`, and the task that owns the bridge.
+
+mod effects;
+mod hub;
+mod link;
+
+pub use hub::{Hub, HubConfig, Progress};

@@ -1,0 +1,13 @@
+//! End to end: the real server on a free port, the plugin as it ships in the headless Studio, and
+//! agents over real sockets.
+
+mod errors;
+mod faults;
+mod level0;
+mod recovery;
+mod rojo;
+mod security;
+mod stdio;
+mod support;
+mod sync;
+mod transcript;

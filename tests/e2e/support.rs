@@ -1,0 +1,210 @@
+//! What the end-to-end tests share.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use http_body_util::{BodyExt, Full};
+use hyper::{Request, StatusCode, body::Bytes, header::HeaderMap};
+use hyper_util::rt::TokioIo;
+use rojo_mcp::{
+    Server,
+    headless::{HeadlessConfig, HeadlessStudio, Knobs},
+    session::ServeSession,
+};
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+/// No condition in these tests takes longer, on a busy machine in a debug build.
+pub const BOUND: Duration = Duration::from_secs(30);
+
+/// The demo project, in a folder of its own.
+pub fn demo() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/projects/demo"), folder.path());
+    folder
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("the fixture") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("a type").is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("a copy");
+        }
+    }
+}
+
+/// A server in this process.
+pub struct TestServer {
+    pub session: Arc<ServeSession>,
+    pub port: u16,
+    shutdown: CancellationToken,
+    server: Option<Server>,
+}
+
+impl TestServer {
+    pub async fn start(project: &Path) -> Self {
+        let project = project.to_path_buf();
+        let session = tokio::task::spawn_blocking(move || ServeSession::start(&project))
+            .await
+            .expect("no panic")
+            .expect("the project loads");
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let shutdown = CancellationToken::new();
+        let server = Server::start(listener, Arc::clone(&session), Vec::new(), shutdown.clone()).expect("it starts");
+        Self { session, port: server.address.port(), shutdown, server: Some(server) }
+    }
+
+    /// A headless Studio on this server, linked and with the tree.
+    pub async fn studio(&self) -> HeadlessStudio {
+        let studio = headless(self.port, self.session.place_model());
+        self.until_live(1).await;
+        studio
+    }
+
+    pub fn agent(&self) -> Agent {
+        Agent { port: self.port }
+    }
+
+    /// Wait until this many Studios are live.
+    pub async fn until_live(&self, count: usize) {
+        self.agent().until_live(count).await;
+    }
+
+    pub async fn stop(mut self) {
+        self.shutdown.cancel();
+        self.server.take().expect("it runs").stopped().await;
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
+
+/// A headless Studio that dials this port.
+pub fn headless(port: u16, place: Vec<u8>) -> HeadlessStudio {
+    let mut settings = serde_json::Map::new();
+    settings.insert("RojoMcpServer".into(), format!("127.0.0.1:{port}").into());
+    HeadlessStudio::start(HeadlessConfig {
+        place,
+        plugin: rojo_mcp::plugin_model::build().expect("the plugin builds"),
+        settings,
+        place_id: 0,
+        place_name: "Lantern Run".into(),
+        knobs: Knobs::default(),
+    })
+    .expect("the headless Studio starts")
+}
+
+/// An agent that just calls, over HTTP.
+#[derive(Clone, Copy)]
+pub struct Agent {
+    pub port: u16,
+}
+
+/// What a tool answered.
+#[derive(Debug)]
+pub struct Told {
+    pub structure: Value,
+    pub text: String,
+    pub is_error: bool,
+}
+
+impl Agent {
+    /// Call a tool.
+    pub async fn call(&self, tool: &str, args: Value) -> Told {
+        let result = self.rpc("tools/call", json!({ "name": tool, "arguments": args })).await;
+        Told {
+            structure: result["structuredContent"].clone(),
+            text: result["content"][0]["text"].as_str().expect("a text").to_owned(),
+            is_error: result["isError"].as_bool().unwrap_or(false),
+        }
+    }
+
+    /// Call a tool that must succeed.
+    pub async fn ask(&self, tool: &str, args: Value) -> Value {
+        let told = self.call(tool, args.clone()).await;
+        assert!(!told.is_error, "{tool} {args}: {}", told.text);
+        told.structure
+    }
+
+    /// Run code that must succeed, and give its first value.
+    pub async fn eval(&self, code: &str) -> Value {
+        let answer = self.ask("run_code", json!({ "command": code })).await;
+        assert_eq!(answer["ok"], json!(true), "{code}: {answer}");
+        answer["returns"][0].clone()
+    }
+
+    /// One JSON-RPC request without a session.
+    pub async fn rpc(&self, method: &str, params: Value) -> Value {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let (status, _, body) = self.http("POST", "/mcp", &[("content-type", "application/json")], body.to_string()).await;
+        assert_eq!(status, StatusCode::OK, "{}", String::from_utf8_lossy(&body));
+        let answer: Value = serde_json::from_slice(&body).expect("JSON");
+        assert_eq!(answer.get("error"), None, "{method}: {answer}");
+        answer["result"].clone()
+    }
+
+    /// One HTTP request on a connection of its own.
+    pub async fn http(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> (StatusCode, HeaderMap, Bytes) {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).await.expect("the server listens");
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("HTTP");
+        tokio::spawn(connection);
+        let mut request = Request::builder().method(method).uri(path);
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            request = request.header("host", format!("localhost:{}", self.port));
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::new(Bytes::from(body))).expect("a request");
+        let response = tokio::time::timeout(BOUND, sender.send_request(request)).await.expect("in time").expect("answered");
+        let (head, body) = response.into_parts();
+        let body = tokio::time::timeout(BOUND, body.collect()).await.expect("in time").expect("a body");
+        (head.status, head.headers, body.to_bytes())
+    }
+
+    /// Wait until this many Studios are live.
+    pub async fn until_live(&self, count: usize) {
+        until("the Studios are live", || async {
+            let status = self.ask("status", json!({})).await;
+            let studios = status["studios"].as_array().expect("a list");
+            studios.len() == count && studios.iter().all(|studio| studio["link"] == "live")
+        })
+        .await;
+    }
+}
+
+/// Wait for a condition, with a bound.
+pub async fn until<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
+    let wait = async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    assert!(tokio::time::timeout(BOUND, wait).await.is_ok(), "not within {BOUND:?}: {what}");
+}
+
+/// Save a file as an editor does.
+pub fn save(folder: &Path, path: &str, text: &str) -> PathBuf {
+    let file = folder.join(path);
+    std::fs::create_dir_all(file.parent().expect("a parent")).expect("a folder");
+    std::fs::write(&file, text).expect("a write");
+    file
+}
