@@ -1,1 +1,181 @@
-//! The serve session.
+//! The serve session: the project's files as one tree of instances, kept current.
+//!
+//! ```text
+//! disk -> watch -> pending (when) -> mirror (files in memory) -> targets (what to make anew)
+//!      -> isolate (snapshot, by librojo) -> reconcile -> state (tree, cursor, history) -> readers
+//! ```
+//!
+//! One thread does all of that ([`run`]); readers share the state with it. Besides the command
+//! line and the embedded plugin, only this folder and `rojo_api` name librojo.
+
+mod check;
+mod disk;
+mod engine;
+mod isolate;
+mod mirror;
+mod pending;
+mod projects;
+mod query;
+mod reconcile;
+mod refs;
+mod roots;
+mod run;
+mod state;
+mod targets;
+mod types;
+mod watch;
+pub mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crossbeam_channel::{Sender, bounded};
+use librojo::{RojoTree, SessionId};
+use rbx_dom_weak::types::Ref;
+use tokio::sync::{broadcast, watch as tokio_watch};
+
+pub use types::{CursorGone, Health, Look, Message, MessageBatch, Problem, ProjectInfo, SessionError, Target};
+
+use self::{engine::Board, run::Command};
+use crate::core::{
+    ids::{NodeId, TreeId},
+    protocol::{NewNode, Node},
+};
+
+/// A project that is being served. Ends when dropped.
+pub struct ServeSession {
+    id: SessionId,
+    board: Arc<Board>,
+    commands: Sender<Command>,
+}
+
+impl ServeSession {
+    /// Read the project at `path`, a project file or a folder with one, and follow its files.
+    ///
+    /// # Errors
+    /// There is no project, or it cannot be used.
+    pub fn start(path: &Path) -> Result<Arc<Self>, SessionError> {
+        let (board, commands) = run::start(path)?;
+        Ok(Arc::new(Self { id: SessionId::new(), board, commands }))
+    }
+
+    /// The session's id in Rojo's protocol.
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// The same id in ours.
+    pub fn tree_id(&self) -> TreeId {
+        TreeId::from(self.id.to_string())
+    }
+
+    /// The project's settings as they are now.
+    pub fn project(&self) -> Arc<ProjectInfo> {
+        Arc::clone(&self.board.project.read())
+    }
+
+    /// The version of the tree; changes after every change.
+    pub fn cursor(&self) -> tokio_watch::Receiver<u32> {
+        self.board.cursor.subscribe()
+    }
+
+    /// Whether the tree still follows the files.
+    pub fn health(&self) -> tokio_watch::Receiver<Health> {
+        self.board.health.subscribe()
+    }
+
+    /// Read the tree at one version. Changes wait meanwhile, so be brief.
+    pub fn with_tree<R>(&self, read: impl FnOnce(&RojoTree, u32) -> R) -> R {
+        let state = self.board.state.read();
+        read(&state.tree, state.cursor)
+    }
+
+    /// What changed since the version `cursor`.
+    ///
+    /// # Errors
+    /// The history does not reach there.
+    pub fn messages_since(&self, cursor: u32) -> Result<MessageBatch, CursorGone> {
+        self.board.state.read().since(cursor)
+    }
+
+    /// Look at the given files and folders now (`None`: at all of the project), bring the tree up
+    /// to them and return its version. What was just saved is in it, and what was just removed is
+    /// not. Blocks; reads only what changed.
+    ///
+    /// # Errors
+    /// The session is dead.
+    pub fn catch_up(&self, paths: Option<&[PathBuf]>) -> Result<u32, SessionError> {
+        let folder = self.project().folder.clone();
+        let absolute = |path: &PathBuf| disk::normal(&folder.join(path));
+        let paths = paths.map(|paths| paths.iter().map(absolute).collect());
+        let (reply, answer) = bounded(1);
+        let command = Command::CatchUp { paths, reply };
+        let asked = self.commands.send(command).ok().and_then(|()| answer.recv().ok());
+        asked.ok_or_else(|| SessionError::Dead { reason: self.death() })
+    }
+
+    /// The whole tree, parents first, with its version.
+    pub fn nodes(&self) -> (u32, Vec<Node>) {
+        let state = self.board.state.read();
+        let instances = state.tree.descendants(state.tree.get_root_id());
+        (state.cursor, instances.map(|instance| wire::node(instance, state.hash(instance))).collect())
+    }
+
+    /// What is known of each instance, with the version of the tree.
+    pub fn look(&self, ids: &[NodeId]) -> (u32, Vec<Option<Look>>) {
+        let state = self.board.state.read();
+        let looker = self.looker();
+        (state.cursor, ids.iter().map(|&id| looker.look(&state, wire::referent(id))).collect())
+    }
+
+    /// An instance with everything below it.
+    pub fn new_node(&self, id: NodeId) -> Option<NewNode> {
+        wire::new_node(&self.board.state.read().tree, wire::referent(id))
+    }
+
+    /// The instances that `wanted` names. Several are twins.
+    pub fn find(&self, wanted: &Target<'_>) -> Vec<NodeId> {
+        let state = self.board.state.read();
+        let found: Vec<Ref> = match wanted {
+            Target::FsPath(path) => self.looker().at_file(&state.tree, path),
+            Target::InstancePath(path) => query::at_instance_path(&state.tree, path),
+        };
+        found.into_iter().map(wire::node_id).collect()
+    }
+
+    /// What is not served, and why.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = self.board.problems.read().clone();
+        if let Health::Dead { reason } = &*self.board.health.borrow() {
+            let message = format!("the session no longer follows the files ({reason}); restart rojo-mcp");
+            problems.insert(0, Problem { path: None, message });
+        }
+        problems
+    }
+
+    /// The tree as a binary model: the services of a place, or the one instance of a model.
+    pub fn place_model(&self) -> Vec<u8> {
+        query::place_model(&self.board.state.read().tree)
+    }
+
+    /// Every batch of paths that changed, whether or not the tree did.
+    pub fn subscribe_paths(&self) -> broadcast::Receiver<Arc<Vec<PathBuf>>> {
+        self.board.paths.subscribe()
+    }
+
+    fn looker(&self) -> query::Looker {
+        query::Looker::new(&self.board.files, self.project().folder.clone())
+    }
+
+    fn death(&self) -> String {
+        match &*self.board.health.borrow() {
+            Health::Dead { reason } => reason.clone(),
+            Health::Live => "its thread is gone".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! `GET /api/read/<ids>`: instances with everything below them.
+
+use std::{collections::HashMap, str::FromStr, sync::Arc};
+
+use hyper::Response;
+use librojo::web_api::ReadResponse;
+use rbx_dom_weak::types::Ref;
+
+use super::{Body, answer};
+use crate::session::{ServeSession, wire};
+
+pub(super) async fn answer(session: Arc<ServeSession>, ids: String) -> Response<Body> {
+    let Ok(ids) = ids.split(',').map(Ref::from_str).collect::<Result<Vec<_>, _>>() else {
+        return answer::bad_request("Malformed ID list");
+    };
+    // A whole tree can be many megabytes.
+    let encoded = tokio::task::spawn_blocking(move || read(&session, &ids)).await;
+    encoded.unwrap_or_else(|error| answer::internal_error(error.to_string()))
+}
+
+fn read(session: &ServeSession, ids: &[Ref]) -> Response<Body> {
+    session.with_tree(|tree, cursor| {
+        let known = ids.iter().filter(|&&id| tree.get_instance(id).is_some());
+        let instances = known.flat_map(|&id| tree.descendants(id));
+        let instances: HashMap<Ref, _> =
+            instances.map(|instance| (instance.id(), wire::web_instance(instance))).collect();
+        answer::ok(&ReadResponse { session_id: session.id(), message_cursor: cursor, instances })
+    })
+}

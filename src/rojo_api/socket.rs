@@ -1,0 +1,134 @@
+//! `GET /api/socket/<cursor>`: every change since that version of the tree, as it happens.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{
+    SinkExt, StreamExt,
+    stream::{SplitSink, SplitStream},
+};
+use hyper::{Request, Response, body::Incoming};
+use librojo::{
+    SessionId,
+    web_api::{SocketPacketType, SubscribeMessage},
+};
+use serde::Serialize;
+use tokio_tungstenite::tungstenite::{
+    Message, Utf8Bytes,
+    protocol::{CloseFrame, frame::coding::CloseCode},
+};
+
+use super::{Body, answer};
+use crate::{
+    session::{Health, MessageBatch, ServeSession},
+    upgrade::{Socket, upgrade},
+};
+
+/// A client that takes nothing for so long is dropped. What it misses meanwhile is not kept for
+/// it: it lies in the session's history, which is bounded.
+const SEND_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The close code for a cursor that leads nowhere; the range is free for applications.
+const CURSOR_GONE: u16 = 4004;
+
+pub(super) fn answer(session: Arc<ServeSession>, cursor: &str, mut request: Request<Incoming>) -> Response<Body> {
+    let cursor = match cursor.parse::<u32>() {
+        Ok(cursor) => cursor,
+        Err(error) => return answer::bad_request(format!("Malformed message cursor: {error}")),
+    };
+    match upgrade(&mut request, None, move |socket| serve(session, socket, cursor)) {
+        Ok(response) => response,
+        Err(_) => answer::bad_request("/api/socket must be called as a websocket upgrade request"),
+    }
+}
+
+async fn serve(session: Arc<ServeSession>, socket: Socket, cursor: u32) {
+    let (mut sender, mut receiver) = socket.split();
+    let farewell = tokio::select! {
+        farewell = send_changes(&session, &mut sender, cursor) => farewell,
+        () = read_until_closed(&mut receiver) => None,
+    };
+    drop(session);
+    if let Some(frame) = farewell {
+        let closing = async {
+            sender.send(Message::Close(Some(frame))).await?;
+            sender.close().await
+        };
+        _ = tokio::time::timeout(Duration::from_secs(2), closing).await; // it may be gone already
+    }
+}
+
+/// Returns how to take leave; `None`: the client is gone.
+async fn send_changes(
+    session: &ServeSession,
+    sender: &mut SplitSink<Socket, Message>,
+    mut cursor: u32,
+) -> Option<CloseFrame> {
+    let (mut newest, mut health) = (session.cursor(), session.health());
+    loop {
+        newest.mark_unchanged();
+        let batch = match session.messages_since(cursor) {
+            Ok(batch) => batch,
+            Err(gone) => return Some(close(CloseCode::Library(CURSOR_GONE), &gone.to_string())),
+        };
+        if !batch.messages.is_empty() {
+            let packet = match encode(session.id(), &batch) {
+                Ok(packet) => packet,
+                Err(error) => return Some(close(CloseCode::Error, &error.to_string())),
+            };
+            let sent = tokio::time::timeout(SEND_TIMEOUT, sender.send(Message::Binary(packet.into()))).await;
+            sent.ok()?.ok()?;
+            cursor = batch.cursor;
+        }
+        tokio::select! {
+            changed = newest.changed() => changed.ok()?,
+            dead = health.wait_for(|health| matches!(health, Health::Dead { .. })) => {
+                dead.ok()?;
+                return Some(close(CloseCode::Error, "the server no longer follows the files; restart it"));
+            }
+        }
+    }
+}
+
+/// The plugin says nothing but pings and farewells; the library answers both.
+async fn read_until_closed(receiver: &mut SplitStream<Socket>) {
+    while let Some(Ok(message)) = receiver.next().await {
+        if message.is_close() {
+            return;
+        }
+    }
+}
+
+/// A close frame. Its reason may be no longer than 123 bytes.
+fn close(code: CloseCode, reason: &str) -> CloseFrame {
+    let mut short = String::new();
+    short.extend(reason.chars().take_while({
+        let mut bytes = 0;
+        move |letter| {
+            bytes += letter.len_utf8();
+            bytes <= 123
+        }
+    }));
+    CloseFrame { code, reason: Utf8Bytes::from(short) }
+}
+
+/// As librojo's `SocketPacket`, whose messages cannot be borrowed from the history.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Packet<'a> {
+    session_id: SessionId,
+    packet_type: SocketPacketType,
+    body: Messages<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Messages<'a> {
+    message_cursor: u32,
+    messages: Vec<&'a SubscribeMessage<'static>>,
+}
+
+fn encode(session_id: SessionId, batch: &MessageBatch) -> Result<Vec<u8>, rmp_serde::encode::Error> {
+    let messages = batch.messages.iter().map(|message| &message.rojo).collect();
+    let body = Messages { message_cursor: batch.cursor, messages };
+    answer::encode(&Packet { session_id, packet_type: SocketPacketType::Messages, body })
+}

@@ -1,0 +1,153 @@
+//! Looking at the disk without being held up or misled by it: links resolved, only regular files
+//! opened, sizes bounded, and a stamp that tells whether a file was touched.
+
+use std::{
+    fs::{self, Metadata},
+    io::{self, Read},
+    path::{Component, Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use crate::clock;
+
+/// Larger files are not read. Roblox itself takes no model near this size.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// A file whose time of change is younger than this when it is read may change again without
+/// another time or size: clocks of file systems tick every few milliseconds.
+const UNSETTLED: Duration = Duration::from_millis(50);
+
+/// Changes whenever the file does, as far as the file system tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    len: u64,
+    modified: Option<SystemTime>,
+    /// Changed time and inode, where the system has them.
+    identity: [i64; 4],
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self { len: metadata.len(), modified: metadata.modified().ok(), identity: identity(metadata) }
+    }
+
+    /// Whether an equal stamp later on will mean an equal file.
+    pub fn settled(&self) -> bool {
+        let now = UNIX_EPOCH + Duration::from_millis(clock::unix_millis());
+        self.modified.is_some_and(|modified| now.duration_since(modified).is_ok_and(|age| age > UNSETTLED))
+    }
+}
+
+#[cfg(unix)]
+fn identity(metadata: &Metadata) -> [i64; 4] {
+    use std::os::unix::fs::MetadataExt;
+    [metadata.ctime(), metadata.ctime_nsec(), metadata.ino().cast_signed(), metadata.dev().cast_signed()]
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> [i64; 4] {
+    [0; 4]
+}
+
+/// What stands at a path.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub what: What,
+    /// Where the link at the path leads, whether or not there is something. `None`: no link.
+    pub link: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    Nothing,
+    File(Stamp),
+    Folder,
+    /// It cannot be served, and why.
+    Unfit(String),
+}
+
+/// Look at `path`. Reads no contents.
+pub(super) fn look(path: &Path) -> Seen {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) => judge(path, &metadata),
+        Err(error) => Seen { what: missing(&error), link: None },
+    }
+}
+
+/// The same, with what the folder's listing says of `path` (not of what a link there leads to).
+pub(super) fn judge(path: &Path, metadata: &Metadata) -> Seen {
+    if !metadata.is_symlink() {
+        return Seen { what: classify(metadata), link: None };
+    }
+    match fs::canonicalize(path).and_then(|real| Ok((fs::metadata(&real)?, real))) {
+        Ok((metadata, real)) => Seen { what: classify(&metadata), link: Some(real) },
+        Err(error) => {
+            let target = fs::read_link(path).ok();
+            let link = target.map(|target| normal(&path.parent().unwrap_or(path).join(target)));
+            Seen { what: missing(&error), link }
+        }
+    }
+}
+
+fn missing(error: &io::Error) -> What {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => What::Nothing,
+        _ => What::Unfit(error.to_string()),
+    }
+}
+
+fn classify(metadata: &Metadata) -> What {
+    if metadata.is_dir() {
+        What::Folder
+    } else if !metadata.is_file() {
+        What::Unfit("neither a file nor a folder; skipped".to_owned())
+    } else if metadata.len() > MAX_FILE_BYTES {
+        What::Unfit(format!("larger than {} MiB; skipped", MAX_FILE_BYTES >> 20))
+    } else {
+        What::File(Stamp::of(metadata))
+    }
+}
+
+/// A file's contents and the stamp they belong to.
+pub(super) fn read(path: &Path) -> io::Result<(Vec<u8>, Stamp)> {
+    let mut file = fs::File::open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("no longer a regular file"));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
+    file.by_ref().take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+    Ok((bytes, Stamp::of(&metadata)))
+}
+
+/// Read many files at once. Answers in the order asked.
+pub(super) fn read_all(paths: &[PathBuf]) -> Vec<io::Result<(Vec<u8>, Stamp)>> {
+    let workers = std::thread::available_parallelism().map_or(2, usize::from).clamp(1, 8);
+    if paths.len() < 64 || workers == 1 {
+        return paths.iter().map(|path| read(path)).collect();
+    }
+    std::thread::scope(|scope| {
+        let chunks: Vec<_> = paths
+            .chunks(paths.len().div_ceil(workers))
+            .map(|chunk| scope.spawn(move || chunk.iter().map(|path| read(path)).collect::<Vec<_>>()))
+            .collect();
+        chunks.into_iter().flat_map(|chunk| chunk.join().expect("reading a file does not panic")).collect()
+    })
+}
+
+/// `path` without `.` and `..`. What stands before a `..` is resolved on the disk, where it
+/// exists: it may be a link.
+pub(super) fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out = fs::canonicalize(&out).unwrap_or(out);
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}

@@ -1,0 +1,207 @@
+//! Files → tree: what the one thread that writes does with each batch of changes.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use librojo::{DEFAULT_PROJECT_NAMES, InstanceContext, InstanceSnapshot, Project};
+use tokio::sync::{broadcast, watch};
+
+use super::{
+    mirror::{self, Changes, Mirror},
+    reconcile::Wanted,
+    state::{Shared, State},
+    targets::{Job, Kind, Planner},
+    types::{Health, Problem, ProjectInfo, SessionError},
+    wire,
+};
+
+/// What the engine writes and everyone reads.
+pub(super) struct Board {
+    pub state: Shared<State>,
+    pub project: Shared<Arc<ProjectInfo>>,
+    pub problems: Shared<Vec<Problem>>,
+    pub cursor: watch::Sender<u32>,
+    pub health: watch::Sender<Health>,
+    pub paths: broadcast::Sender<Arc<Vec<PathBuf>>>,
+    /// The files in memory.
+    pub files: memofs::InMemoryFs,
+}
+
+/// Owns the mirror and brings the tree up to it.
+pub(super) struct Engine {
+    pub mirror: Mirror,
+    pub board: Arc<Board>,
+    root_context: InstanceContext,
+    /// Why the tree's root is not what the project file says.
+    root_problem: Option<String>,
+}
+
+impl Engine {
+    /// Read the project at `path` and make its tree.
+    pub fn open(path: &Path) -> Result<Self, SessionError> {
+        let file = find_project(path)?;
+        let mut mirror = Mirror::new(file.clone());
+        mirror.refresh_all();
+        let broken = |detail: String| SessionError::BrokenProject { file: file.clone(), detail };
+        mirror.break_cycles().map_err(broken)?;
+        let legacy = mirror.roots.project().and_then(|project| project.emit_legacy_scripts);
+        let root_context = InstanceContext::with_emit_legacy_scripts(legacy);
+        let root = mirror.snapshot(&root_context, &file).map_err(broken)?;
+        let root = root.ok_or_else(|| broken("it gives no instance".to_owned()))?;
+        let project = mirror.roots.project().map(ProjectInfo::new);
+        let project = project.ok_or_else(|| broken("it cannot be read".to_owned()))?;
+        let board = Board {
+            state: Shared::new(State::new(root)),
+            project: Shared::new(Arc::new(project)),
+            problems: Shared::new(mirror.problems()),
+            cursor: watch::channel(0).0,
+            health: watch::channel(Health::Live).0,
+            paths: broadcast::channel(256).0,
+            files: mirror.fs.clone(),
+        };
+        Ok(Self { mirror, board: Arc::new(board), root_context, root_problem: None })
+    }
+
+    /// Look at everything and make the whole tree anew: the answer to lost events and to panics.
+    pub fn rescan(&mut self) {
+        self.mirror.watch.lost_all();
+        let changes = self.mirror.refresh_all();
+        let mut touched = changes.touched;
+        touched.insert(self.mirror.roots.file().to_path_buf());
+        self.apply(Changes { touched, projects: true, ..Changes::default() });
+    }
+
+    /// Bring the tree up to the mirror after `changes`.
+    pub fn apply(&mut self, changes: Changes) {
+        if changes.touched.is_empty() {
+            self.publish_problems();
+            return;
+        }
+        let paths: Vec<PathBuf> = changes.touched.iter().cloned().collect();
+        let wanted = match self.edit_texts(&changes) {
+            Some(edits) => edits,
+            None => self.remake(changes),
+        };
+        let message = self.board.state.write().apply(wanted, &paths);
+        if let Some(message) = message {
+            self.board.cursor.send_replace(message.cursor);
+        }
+        _ = self.board.paths.send(Arc::new(paths)); // nobody may be listening
+        self.publish_problems();
+    }
+
+    /// The short way for the commonest change: scripts got other texts and nothing else happened.
+    /// A script's text is all that its instance takes from the file's contents.
+    fn edit_texts(&self, changes: &Changes) -> Option<Wanted> {
+        let mut wanted = Wanted::default();
+        if self.root_problem.is_some() {
+            return None;
+        }
+        let state = self.board.state.read();
+        for path in &changes.touched {
+            let before = changes.edited.get(path).filter(|_| mirror::is_script(path))?;
+            let before = lf(std::str::from_utf8(before).ok()?);
+            let after = self.mirror.vfs.read_to_string_lf_normalized(path).ok()?;
+            let ids = state.tree.get_ids_at_path(path);
+            if ids.is_empty() {
+                return None;
+            }
+            for &id in ids {
+                let instance = state.tree.get_instance(id)?;
+                wire::source(&instance).filter(|text| *text == before)?;
+                wanted.texts.push((id, after.to_string()));
+            }
+        }
+        Some(wanted)
+    }
+
+    fn remake(&mut self, mut changes: Changes) -> Wanted {
+        changes.touched.extend(self.mirror.restore_withdrawn());
+        if changes.projects {
+            self.board_project();
+        }
+        if let Err(problem) = self.mirror.break_cycles() {
+            self.root_problem = Some(problem);
+            return Wanted::default(); // librojo must not read it
+        }
+        let mut wanted = Wanted::default();
+        for job in self.plan(&changes.touched) {
+            let root = job.kind == Kind::Replace(self.board.state.read().tree.get_root_id());
+            match (self.make(&job), job.kind) {
+                (Ok(None), Kind::Replace(_)) if root => {
+                    self.root_problem = Some("the project file gives no instance".to_owned());
+                }
+                (Ok(snapshot), Kind::Replace(id)) => {
+                    wanted.replaced.push((id, snapshot));
+                    if root {
+                        self.root_problem = None;
+                    }
+                }
+                (Ok(Some(snapshot)), Kind::Add { parent }) => wanted.added.push((parent, snapshot)),
+                (Ok(None), Kind::Add { .. }) => {}
+                (Err(problem), _) if root => self.root_problem = Some(problem),
+                (Err(problem), _) => log::error!("{}: {problem}", job.path.display()),
+            }
+        }
+        wanted
+    }
+
+    fn plan(&self, touched: &BTreeSet<PathBuf>) -> Vec<Job> {
+        let state = self.board.state.read();
+        let planner = Planner { tree: &state.tree, mirror: &self.mirror, root_context: &self.root_context };
+        if self.root_problem.is_some() {
+            return planner.root().into_iter().chain(planner.plan(touched)).collect();
+        }
+        planner.plan(touched)
+    }
+
+    fn make(&mut self, job: &Job) -> Result<Option<InstanceSnapshot>, String> {
+        if job.path == self.mirror.roots.file() && !self.mirror.holds(&job.path) {
+            return Err("the project file is missing; the last good tree is kept".to_owned());
+        }
+        self.mirror.snapshot(&job.context, &job.path)
+    }
+
+    fn board_project(&mut self) {
+        let Some(project) = self.mirror.roots.project() else { return };
+        self.root_context = InstanceContext::with_emit_legacy_scripts(project.emit_legacy_scripts);
+        let info = ProjectInfo::new(project);
+        if **self.board.project.read() != info {
+            *self.board.project.write() = Arc::new(info);
+        }
+    }
+
+    fn publish_problems(&self) {
+        let root = self.root_problem.as_ref();
+        let root = root.map(|message| Problem::at(self.mirror.roots.file(), message));
+        let problems: Vec<Problem> = root.into_iter().chain(self.mirror.problems()).collect();
+        if *self.board.problems.read() != problems {
+            *self.board.problems.write() = problems;
+        }
+    }
+}
+
+/// The project file that `path` means.
+fn find_project(path: &Path) -> Result<PathBuf, SessionError> {
+    let unreadable = |source| SessionError::Unreadable { path: path.to_path_buf(), source };
+    let path = std::fs::canonicalize(path).map_err(unreadable)?;
+    if path.is_file() {
+        if Project::is_project_file(&path) {
+            return Ok(path);
+        }
+        let folder = path.parent().unwrap_or(&path).to_path_buf();
+        return Err(SessionError::NoProject { folder, looked_for: vec!["*.project.json".to_owned()] });
+    }
+    let found = DEFAULT_PROJECT_NAMES.iter().map(|name| path.join(name)).find(|file| file.is_file());
+    found.ok_or_else(|| SessionError::NoProject {
+        folder: path,
+        looked_for: DEFAULT_PROJECT_NAMES.map(str::to_owned).to_vec(),
+    })
+}
+
+fn lf(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}

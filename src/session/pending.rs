@@ -1,0 +1,183 @@
+//! When to act on what the watcher reports. At once where a file is complete; later where it is
+//! still being written, or has vanished and may come back.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use super::watch::Signal;
+
+/// A file that vanishes and returns within this time was edited, not deleted: so some editors save.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// How long after the last sign of writing we look, if nobody says that it has ended.
+const BUSY: Duration =
+    Duration::from_millis(if cfg!(any(target_os = "linux", target_os = "android")) { 500 } else { 15 });
+
+/// What follows closely on something that was acted on is gathered for so long.
+const GATHER: Duration = Duration::from_millis(25);
+
+/// Paths to be looked at, and when.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    ready: BTreeSet<PathBuf>,
+    busy: BTreeMap<PathBuf, Instant>,
+    gone: BTreeMap<PathBuf, Instant>,
+    gathered_until: Option<Instant>,
+}
+
+impl Pending {
+    /// Take in what the watcher says.
+    pub fn note(&mut self, signal: &Signal, now: Instant) {
+        match signal {
+            Signal::Look(path) => {
+                self.busy.remove(path);
+                self.gone.remove(path);
+                self.ready.insert(path.clone());
+            }
+            Signal::Busy(path) => {
+                self.gone.remove(path);
+                if !self.ready.contains(path) {
+                    self.busy.insert(path.clone(), now + BUSY);
+                }
+            }
+            Signal::Gone(path) => {
+                self.busy.remove(path);
+                self.ready.remove(path);
+                self.gone.entry(path.clone()).or_insert(now + GRACE);
+            }
+            Signal::Moved { from, to } => {
+                self.ready.insert(to.clone());
+                self.gone.remove(to);
+                if becomes_instance(to) {
+                    self.gone.remove(from);
+                    self.ready.insert(from.clone());
+                }
+            }
+            Signal::Lost(_) => {}
+        }
+    }
+
+    /// When to call [`take`](Self::take) next, if nothing else happens.
+    pub fn due(&self) -> Option<Instant> {
+        let timed = self.busy.values().chain(self.gone.values()).min().copied();
+        let ready = (!self.ready.is_empty()).then_some(self.gathered_until).flatten();
+        timed.into_iter().chain(ready).min()
+    }
+
+    /// The paths to look at now.
+    pub fn take(&mut self, now: Instant) -> Vec<PathBuf> {
+        if self.gathered_until.is_some_and(|until| now < until) {
+            return Vec::new();
+        }
+        for held in [&mut self.busy, &mut self.gone] {
+            let due: Vec<PathBuf> = held.iter().filter(|(_, at)| **at <= now).map(|(path, _)| path.clone()).collect();
+            self.ready.extend(due.into_iter().inspect(|path| _ = held.remove(path)));
+        }
+        let replaced = self.gone.keys().filter(|gone| self.ready.iter().any(|new| takes_place_of(new, gone)));
+        let replaced: Vec<PathBuf> = replaced.cloned().collect();
+        self.ready.extend(replaced.into_iter().inspect(|path| _ = self.gone.remove(path)));
+        if !self.ready.is_empty() {
+            self.gathered_until = Some(now + GATHER);
+        }
+        std::mem::take(&mut self.ready).into_iter().collect()
+    }
+
+    /// Everything, due or not.
+    pub fn take_all(&mut self) -> BTreeSet<PathBuf> {
+        let mut all = std::mem::take(&mut self.ready);
+        all.extend(std::mem::take(&mut self.busy).into_keys());
+        all.extend(std::mem::take(&mut self.gone).into_keys());
+        all
+    }
+}
+
+/// Whether the file or folder `new` becomes the instance that `gone` was: `Foo.luau` and `Foo/`.
+fn takes_place_of(new: &Path, gone: &Path) -> bool {
+    new != gone && new.parent() == gone.parent() && stem(new) == stem(gone) && becomes_instance(new)
+}
+
+/// Not so for a backup like `Foo.luau~`.
+fn becomes_instance(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_none_or(|extension| super::roots::KNOWN.contains(&extension))
+}
+
+fn stem(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()?.split('.').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+
+    fn take(pending: &mut Pending, now: Instant) -> Vec<String> {
+        pending.take(now).iter().map(|path| path.display().to_string()).collect()
+    }
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn the_first_is_taken_at_once_and_what_follows_is_gathered() {
+        let (mut pending, start) = (Pending::default(), clock::now());
+        pending.note(&Signal::Look("a.luau".into()), start);
+        assert_eq!(take(&mut pending, start), ["a.luau"]);
+        pending.note(&Signal::Look("b.luau".into()), start + ms(1));
+        pending.note(&Signal::Look("c.luau".into()), start + ms(2));
+        assert!(take(&mut pending, start + ms(2)).is_empty());
+        assert_eq!(pending.due(), Some(start + GATHER));
+        assert_eq!(take(&mut pending, start + GATHER), ["b.luau", "c.luau"]);
+    }
+
+    #[test]
+    fn c39_a_file_that_vanishes_and_returns_is_one_look() {
+        let (mut pending, start) = (Pending::default(), clock::now());
+        pending.note(&Signal::Gone("a.luau".into()), start);
+        assert!(take(&mut pending, start + ms(80)).is_empty());
+        pending.note(&Signal::Busy("a.luau".into()), start + ms(80));
+        pending.note(&Signal::Look("a.luau".into()), start + ms(81));
+        assert_eq!(take(&mut pending, start + ms(81)), ["a.luau"]);
+        assert!(take(&mut pending, start + ms(900)).is_empty(), "nothing is left of the removal");
+    }
+
+    #[test]
+    fn a_removal_is_taken_after_the_grace() {
+        let (mut pending, start) = (Pending::default(), clock::now());
+        pending.note(&Signal::Gone("a.luau".into()), start);
+        assert_eq!(pending.due(), Some(start + GRACE));
+        assert_eq!(take(&mut pending, start + GRACE), ["a.luau"]);
+    }
+
+    #[test]
+    fn c18_a_folder_takes_the_place_of_its_module_at_once() {
+        let (mut pending, start) = (Pending::default(), clock::now());
+        pending.note(&Signal::Gone("src/Alpha.luau".into()), start);
+        pending.note(&Signal::Look("src/Alpha".into()), start);
+        assert_eq!(take(&mut pending, start), ["src/Alpha", "src/Alpha.luau"]);
+    }
+
+    #[test]
+    fn a_backup_takes_nobodys_place() {
+        let (mut pending, start) = (Pending::default(), clock::now());
+        pending.note(&Signal::Gone("src/Alpha.luau".into()), start);
+        pending.note(&Signal::Moved { from: "src/Alpha.luau".into(), to: "src/Alpha.luau~".into() }, start);
+        assert_eq!(take(&mut pending, start), ["src/Alpha.luau~"]);
+        pending.note(&Signal::Look("src/Alpha.luau".into()), start + ms(30));
+        assert_eq!(take(&mut pending, start + ms(30)), ["src/Alpha.luau"]);
+        assert_eq!(pending.due(), None);
+    }
+
+    #[test]
+    fn a_rename_is_both_ends_at_once() {
+        let (mut pending, start) = (Pending::default(), clock::now());
+        pending.note(&Signal::Gone("src/Old.luau".into()), start);
+        pending.note(&Signal::Look("src/New.luau".into()), start);
+        pending.note(&Signal::Moved { from: "src/Old.luau".into(), to: "src/New.luau".into() }, start);
+        assert_eq!(take(&mut pending, start), ["src/New.luau", "src/Old.luau"]);
+    }
+}

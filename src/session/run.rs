@@ -1,0 +1,207 @@
+//! The thread that follows the files: takes the watcher's signals and the readers' requests, and
+//! survives what goes wrong in between.
+
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crossbeam_channel::{Receiver, RecvError, Sender, after, bounded, never, select_biased, unbounded};
+
+use super::{
+    engine::{Board, Engine},
+    pending::Pending,
+    types::{Health, SessionError},
+    watch::{Signal, Watch},
+};
+use crate::clock;
+
+/// librojo recurses over folders, models and projects.
+const STACK_BYTES: usize = 64 << 20;
+
+/// So many panics within [`PANIC_SPAN`] end the session: a rescan does not help.
+const MAX_PANICS: usize = 3;
+const PANIC_SPAN: Duration = Duration::from_secs(60);
+
+/// What readers ask of the thread.
+pub(super) enum Command {
+    /// Look at these paths now (`None`: at everything), and tell the cursor when the tree is up to it.
+    CatchUp { paths: Option<Vec<PathBuf>>, reply: Sender<u32> },
+    /// Go wrong, as a bug would.
+    #[cfg(test)]
+    Panic,
+}
+
+/// Start the thread; returns when the project is read. The thread ends with the last sender.
+pub(super) fn start(path: &Path) -> Result<(Arc<Board>, Sender<Command>), SessionError> {
+    let (commands, inbox) = unbounded();
+    let (ready, opened) = bounded(1);
+    let path = path.to_path_buf();
+    let follow = move || match Engine::open(&path) {
+        Ok(engine) => {
+            _ = ready.send(Ok(Arc::clone(&engine.board))); // the caller waits
+            Run::new(engine, inbox).until_the_end();
+        }
+        Err(error) => _ = ready.send(Err(error)), // the caller waits
+    };
+    let dead = |reason: String| SessionError::Dead { reason };
+    let thread = thread::Builder::new().name("session".to_owned()).stack_size(STACK_BYTES);
+    thread.spawn(follow).map_err(|error| dead(error.to_string()))?;
+    let board = opened.recv().map_err(|_| dead("reading the project panicked".to_owned()))??;
+    Ok((board, commands))
+}
+
+struct Run {
+    engine: Engine,
+    pending: Pending,
+    commands: Receiver<Command>,
+    signals: Receiver<Signal>,
+    panics: VecDeque<Instant>,
+    /// Handed to the watcher when the thread starts to follow.
+    sender: Option<Sender<Signal>>,
+}
+
+/// What woke the thread.
+enum Woken {
+    Signal(Signal),
+    Command(Command),
+    Timer,
+    /// Nobody holds the session any more.
+    End,
+}
+
+impl Run {
+    fn new(engine: Engine, commands: Receiver<Command>) -> Self {
+        let (sender, signals) = unbounded();
+        let pending = Pending::default();
+        Self { engine, pending, commands, signals, panics: VecDeque::new(), sender: Some(sender) }
+    }
+
+    fn until_the_end(mut self) {
+        loop {
+            match catch_unwind(AssertUnwindSafe(|| self.follow())) {
+                Ok(()) => return,
+                Err(panic) => {
+                    let reason = panic_text(panic.as_ref());
+                    log::error!("the session panicked ({reason}); it looks at everything again");
+                    if self.too_many_panics() {
+                        self.engine.board.health.send_replace(Health::Dead { reason });
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn too_many_panics(&mut self) -> bool {
+        let now = clock::now();
+        self.panics.push_back(now);
+        self.panics.retain(|at| now.duration_since(*at) < PANIC_SPAN);
+        self.panics.len() >= MAX_PANICS
+    }
+
+    /// Returns when nobody holds the session any more.
+    fn follow(&mut self) {
+        // The project was read unwatched, which is faster: so what changed meanwhile is still to
+        // be seen. After a panic the same, since who knows what was left half done.
+        match self.sender.take() {
+            Some(sender) => {
+                self.engine.mirror.follow(Watch::new(sender));
+                let changes = self.engine.mirror.refresh_all();
+                self.engine.apply(changes);
+            }
+            None => self.engine.rescan(),
+        }
+        loop {
+            match self.wait() {
+                Woken::End => return,
+                Woken::Command(command) => self.obey(command),
+                Woken::Signal(signal) => {
+                    self.note(&signal);
+                    while let Ok(signal) = self.signals.try_recv() {
+                        self.note(&signal);
+                    }
+                    self.act();
+                }
+                Woken::Timer => self.act(),
+            }
+        }
+    }
+
+    fn wait(&self) -> Woken {
+        let timer = match self.pending.due() {
+            Some(due) => after(due.saturating_duration_since(clock::now())),
+            None => never(),
+        };
+        let (commands, signals) = (&self.commands, &self.signals);
+        // Commands first: a flood of signals must not keep a reader waiting.
+        select_biased! {
+            recv(commands) -> command => match command {
+                Ok(command) => Woken::Command(command),
+                Err(RecvError) => Woken::End,
+            },
+            recv(signals) -> signal => match signal {
+                Ok(signal) => Woken::Signal(signal),
+                Err(RecvError) => self.wait_unwatched(),
+            },
+            recv(timer) -> _ => Woken::Timer,
+        }
+    }
+
+    /// There is no watcher: only commands are left.
+    fn wait_unwatched(&self) -> Woken {
+        self.commands.recv().map_or(Woken::End, Woken::Command)
+    }
+
+    fn note(&mut self, signal: &Signal) {
+        match signal {
+            Signal::Lost(reason) => {
+                log::warn!("file events were lost ({reason}); looking at everything again");
+                self.engine.rescan();
+            }
+            Signal::Gone(path) | Signal::Moved { from: path, .. } => self.engine.mirror.watch.disarm(path),
+            Signal::Look(_) | Signal::Busy(_) => {}
+        }
+        self.pending.note(signal, clock::now());
+    }
+
+    fn act(&mut self) {
+        let paths = self.pending.take(clock::now());
+        if !paths.is_empty() {
+            let changes = self.engine.mirror.refresh(paths.iter().map(PathBuf::as_path));
+            self.engine.apply(changes);
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::CatchUp { paths, reply } => {
+                while let Ok(signal) = self.signals.try_recv() {
+                    self.note(&signal);
+                }
+                let held = self.pending.take_all();
+                let changes = match paths {
+                    None => self.engine.mirror.refresh_all(),
+                    Some(paths) => {
+                        let all = paths.iter().chain(&held).map(PathBuf::as_path);
+                        self.engine.mirror.refresh(all)
+                    }
+                };
+                self.engine.apply(changes);
+                let cursor = self.engine.board.state.read().cursor;
+                _ = reply.send(cursor); // the caller may have given up
+            }
+            #[cfg(test)]
+            Command::Panic => panic!("asked to"),
+        }
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no words".to_owned())
+}

@@ -1,0 +1,142 @@
+//! The tree, its version and its history: what readers share with the one thread that writes.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
+
+use librojo::{InstanceSnapshot, InstanceWithMeta, RojoTree};
+use rbx_dom_weak::types::{Ref, Variant};
+
+use super::{
+    reconcile::{self, Applied, Wanted},
+    refs::Pointers,
+    types::{CursorGone, Message, MessageBatch},
+    wire,
+};
+use crate::core::text::TextHash;
+
+/// How many changes are kept for those who come back.
+const HISTORY_MESSAGES: usize = 4096;
+
+/// How many bytes those changes may hold together, roughly. The newest is kept whatever its size.
+const HISTORY_BYTES: usize = 64 << 20;
+
+/// A lock that a panic does not close: whoever holds it next finds the last state, and the loop
+/// answers every panic with a full rescan.
+#[derive(Debug, Default)]
+pub(super) struct Shared<T>(RwLock<T>);
+
+impl<T> Shared<T> {
+    pub fn new(value: T) -> Self {
+        Self(RwLock::new(value))
+    }
+
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The tree with its version.
+pub(super) struct State {
+    pub tree: RojoTree,
+    pub cursor: u32,
+    pointers: Pointers,
+    hashes: Hashes,
+    history: VecDeque<(usize, Arc<Message>)>,
+    history_bytes: usize,
+}
+
+impl State {
+    /// Version 0: `root` as it is at the start.
+    pub fn new(root: InstanceSnapshot) -> Self {
+        let mut tree = RojoTree::new(InstanceSnapshot::new());
+        let mut pointers = Pointers::default();
+        let id = tree.get_root_id();
+        reconcile::apply(&mut tree, &mut pointers, Wanted { replaced: vec![(id, Some(root))], ..Wanted::default() });
+        Self { tree, cursor: 0, pointers, hashes: Hashes::default(), history: VecDeque::new(), history_bytes: 0 }
+    }
+
+    /// Change the tree; a change that changes nothing makes no message.
+    pub fn apply(&mut self, wanted: Wanted, paths: &[PathBuf]) -> Option<Arc<Message>> {
+        let applied = reconcile::apply(&mut self.tree, &mut self.pointers, wanted);
+        if applied.is_empty() {
+            return None;
+        }
+        self.hashes.forget(&applied);
+        self.cursor = self.cursor.checked_add(1).expect("four thousand million changes in one session");
+        let message = Arc::new(Message {
+            cursor: self.cursor,
+            rojo: wire::web_message(&self.tree, &applied),
+            ops: wire::patch_ops(&self.tree, &applied, |instance| self.hashes.of(instance)),
+            paths: paths.to_vec(),
+        });
+        self.remember(Arc::clone(&message));
+        Some(message)
+    }
+
+    /// The hash of a script's text.
+    pub fn hash(&self, instance: InstanceWithMeta<'_>) -> Option<TextHash> {
+        self.hashes.of(instance)
+    }
+
+    pub fn since(&self, cursor: u32) -> Result<MessageBatch, CursorGone> {
+        let oldest = self.history.front().map_or(self.cursor, |(_, first)| first.cursor - 1);
+        if cursor < oldest || cursor > self.cursor {
+            return Err(CursorGone { asked: cursor, oldest, newest: self.cursor });
+        }
+        let known = self.history.iter().map(|(_, message)| message).filter(|message| message.cursor > cursor);
+        Ok(MessageBatch { cursor: self.cursor, messages: known.cloned().collect() })
+    }
+
+    fn remember(&mut self, message: Arc<Message>) {
+        let bytes = weight(&message);
+        self.history_bytes += bytes;
+        self.history.push_back((bytes, message));
+        while self.history.len() > 1 && (self.history.len() > HISTORY_MESSAGES || self.history_bytes > HISTORY_BYTES) {
+            if let Some((bytes, _)) = self.history.pop_front() {
+                self.history_bytes -= bytes;
+            }
+        }
+    }
+}
+
+/// Roughly how much memory a message holds.
+fn weight(message: &Message) -> usize {
+    let value = |value: &Variant| match value {
+        Variant::String(text) => text.len(),
+        Variant::BinaryString(bytes) => AsRef::<[u8]>::as_ref(bytes).len(),
+        _ => 64,
+    };
+    let added = message.rojo.added.values();
+    let added: usize = added.map(|new| 256 + new.properties.values().map(|each| value(each)).sum::<usize>()).sum();
+    let updated = message.rojo.updated.iter().flat_map(|update| update.changed_properties.values().flatten());
+    added + updated.map(value).sum::<usize>() + 64 * message.ops.len() + 256
+}
+
+/// The hashes of scripts, made when first asked for.
+#[derive(Debug, Default)]
+struct Hashes(Mutex<HashMap<Ref, TextHash>>);
+
+impl Hashes {
+    fn of(&self, instance: InstanceWithMeta<'_>) -> Option<TextHash> {
+        let text = wire::source(&instance)?;
+        Some(*self.lock().entry(instance.id()).or_insert_with(|| TextHash::of(text)))
+    }
+
+    fn forget(&self, applied: &Applied) {
+        let mut known = self.lock();
+        for id in applied.gone.iter().chain(applied.updated.iter().map(|update| &update.id)) {
+            known.remove(id);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Ref, TextHash>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
