@@ -1,0 +1,233 @@
+//! Everything the simulation knows, shared by all host functions.
+
+use super::{
+    config::{Knobs, LogLine},
+    instance::Inst,
+    json,
+    members::Members,
+    net::{NetEvent, Streams},
+    scheduler::Scheduler,
+    scripts::{ContextId, Contexts},
+    signal::{Signal, SignalName},
+    stored::TagChange,
+    values,
+};
+use mlua::prelude::*;
+use rbx_dom_weak::{InstanceBuilder, Ustr, WeakDom, types::Ref, ustr};
+use std::{
+    cell::{Cell, RefCell},
+    collections::{HashMap, HashSet},
+    rc::Rc,
+    sync::{Arc, Mutex, PoisonError},
+};
+use tokio::sync::{mpsc::UnboundedSender, oneshot};
+
+/// The output window, read by the handle on another thread.
+pub(super) type SharedLog = Arc<Mutex<Vec<LogLine>>>;
+/// What a finished command gives back.
+pub(super) type RunResult = Result<Vec<serde_json::Value>, String>;
+
+/// How many lines the output window keeps.
+const LOG_LINES: usize = 100_000;
+/// Unreferenced instances are looked for when this many userdata were collected.
+const SWEEP_AT: usize = 4096;
+
+/// The state of one simulated Studio. Lives on the VM's thread only.
+pub(super) struct World {
+    /// The DataModel is the root; an instance without a parent has `Ref::none()`.
+    pub(super) dom: RefCell<WeakDom>,
+    pub(super) game: Ref,
+    pub(super) knobs: Knobs,
+    pub(super) members: Members,
+    pub(super) scheduler: Scheduler,
+    pub(super) contexts: Contexts,
+    pub(super) streams: Streams,
+    pub(super) net: UnboundedSender<NetEvent>,
+    pub(super) requests: RefCell<HashMap<u64, (ContextId, LuaThread)>>,
+    pub(super) runs: RefCell<HashMap<u64, oneshot::Sender<RunResult>>>,
+    /// `plugin:GetSetting`, shared by all plugin loads.
+    pub(super) settings: RefCell<serde_json::Map<String, serde_json::Value>>,
+    /// Unsaved editor text of scripts.
+    pub(super) drafts: RefCell<HashMap<Ref, String>>,
+    pub(super) place_id: Cell<u64>,
+    pub(super) game_id: Cell<u64>,
+    /// Instances that were destroyed: their parent is locked.
+    pub(super) destroyed: RefCell<HashSet<Ref>>,
+    pub(super) tag_signals: RefCell<HashMap<(TagChange, String), Signal>>,
+    pub(super) signals: RefCell<HashMap<Ref, HashMap<SignalName, Signal>>>,
+    /// How many `DescendantAdded`/`DescendantRemoving` signals exist: most places have none.
+    pub(super) descendant_signals: Cell<usize>,
+    log: SharedLog,
+    serial: Cell<u64>,
+    /// `GetDebugId` numbers, which are also the keys of `userdata`.
+    ids: RefCell<HashMap<Ref, i64>>,
+    /// Weak: id -> userdata, so that one instance is one Luau value.
+    userdata: LuaTable,
+    collected: Rc<RefCell<Vec<Ref>>>,
+}
+
+/// The world behind a VM.
+pub(super) fn world(lua: &Lua) -> Rc<World> {
+    lua.app_data_ref::<Rc<World>>().expect("the world is set before any Luau code runs").clone()
+}
+
+impl World {
+    pub(super) fn new(lua: &Lua, knobs: Knobs, net: UnboundedSender<NetEvent>, log: SharedLog) -> LuaResult<Self> {
+        let userdata = lua.create_table()?;
+        let weak = lua.create_table()?;
+        weak.set("__mode", "v")?;
+        userdata.set_metatable(Some(weak))?;
+        let dom = WeakDom::new(InstanceBuilder::new("DataModel"));
+        let game = dom.root_ref();
+        Ok(Self {
+            dom: RefCell::new(dom),
+            game,
+            members: Members::new(lua)?,
+            scheduler: Scheduler::new(&knobs),
+            knobs,
+            contexts: Contexts::default(),
+            streams: Streams::default(),
+            net,
+            requests: RefCell::default(),
+            runs: RefCell::default(),
+            settings: RefCell::default(),
+            drafts: RefCell::default(),
+            place_id: Cell::new(0),
+            game_id: Cell::new(0),
+            destroyed: RefCell::default(),
+            tag_signals: RefCell::default(),
+            signals: RefCell::default(),
+            descendant_signals: Cell::new(0),
+            log,
+            serial: Cell::new(0),
+            ids: RefCell::default(),
+            userdata,
+            collected: Rc::default(),
+        })
+    }
+
+    /// A number nothing else has.
+    pub(super) fn next_serial(&self) -> u64 {
+        self.serial.set(self.serial.get() + 1);
+        self.serial.get()
+    }
+
+    /// The one Luau value of an instance; `nil` for no instance.
+    pub(super) fn to_lua(&self, lua: &Lua, referent: Ref) -> LuaResult<LuaValue> {
+        if referent.is_none() || self.dom.borrow().get_by_ref(referent).is_none() {
+            return Ok(LuaValue::Nil);
+        }
+        let id = self.debug_id(referent);
+        if let LuaValue::UserData(known) = self.userdata.raw_get(id)? {
+            return Ok(LuaValue::UserData(known));
+        }
+        let value = lua.create_userdata(Inst::new(referent, self.collected.clone()))?;
+        self.userdata.raw_set(id, &value)?;
+        Ok(LuaValue::UserData(value))
+    }
+
+    pub(super) fn list_to_lua(&self, lua: &Lua, referents: &[Ref]) -> LuaResult<LuaTable> {
+        let list = lua.create_table_with_capacity(referents.len(), 0)?;
+        for (index, referent) in referents.iter().enumerate() {
+            list.raw_set(index + 1, self.to_lua(lua, *referent)?)?;
+        }
+        Ok(list)
+    }
+
+    /// A number that stays with the instance.
+    pub(super) fn debug_id(&self, referent: Ref) -> i64 {
+        *self
+            .ids
+            .borrow_mut()
+            .entry(referent)
+            .or_insert_with(|| i64::try_from(self.next_serial()).expect("a counter does not reach 2^63"))
+    }
+
+    /// Add a line to the output window and tell `LogService.MessageOut`.
+    pub(super) fn print(&self, lua: &Lua, level: u8, text: &[u8]) -> LuaResult<()> {
+        self.log_line(level, text);
+        let Some(service) = self.find_service("LogService") else { return Ok(()) };
+        self.fire(lua, service, SignalName::Event(ustr("MessageOut")), || {
+            (lua.create_string(text)?, values::enum_item(lua, "MessageType", level.into())?).into_lua_multi(lua)
+        })
+    }
+
+    fn log_line(&self, level: u8, text: &[u8]) {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        if log.len() >= LOG_LINES {
+            log.drain(..LOG_LINES / 2);
+        }
+        log.push(LogLine { level, text: text.to_vec() });
+    }
+
+    /// A copy of the output window.
+    pub(super) fn log_lines(&self) -> Vec<LogLine> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Settle a command: its values as JSON, or the text of its error.
+    pub(super) fn finish_run(&self, id: u64, outcome: Result<LuaMultiValue, String>) {
+        let Some(reply) = self.runs.borrow_mut().remove(&id) else { return };
+        let result = outcome.map(|values| values.iter().map(|value| json::describe(self, value)).collect());
+        // The caller may have stopped waiting; then nobody wants the result.
+        let _unwanted = reply.send(result);
+    }
+
+    /// The service of a class, if the place has it already.
+    pub(super) fn find_service(&self, class: &str) -> Option<Ref> {
+        let dom = self.dom.borrow();
+        let class = ustr(class);
+        dom.root().children().iter().copied().find(|child| dom.get_by_ref(*child).is_some_and(|i| i.class == class))
+    }
+
+    /// The service of a class, made on first use.
+    pub(super) fn service(&self, class: &str) -> Ref {
+        self.find_service(class)
+            .unwrap_or_else(|| self.dom.borrow_mut().insert(self.game, InstanceBuilder::new(ustr(class))))
+    }
+
+    pub(super) fn class(&self, referent: Ref) -> Ustr {
+        self.dom.borrow().get_by_ref(referent).map_or_else(|| ustr(""), |instance| instance.class)
+    }
+
+    pub(super) fn name(&self, referent: Ref) -> String {
+        self.dom.borrow().get_by_ref(referent).map_or_else(String::new, |instance| instance.name.clone())
+    }
+
+    /// Forget instances outside the DataModel that no Luau value and no handler can reach.
+    /// `Ref` properties do not keep them: an `ObjectValue` of such an instance reads `nil`.
+    pub(super) fn sweep(&self) {
+        if self.collected.borrow().len() < SWEEP_AT {
+            return;
+        }
+        let collected = std::mem::take(&mut *self.collected.borrow_mut());
+        let tops: HashSet<Ref> = collected.into_iter().map(|referent| self.top(referent)).collect();
+        for top in tops {
+            if top == self.game || self.dom.borrow().get_by_ref(top).is_none() {
+                continue;
+            }
+            let tree = self.with_descendants(top);
+            if tree.iter().any(|referent| self.is_reachable(*referent)) {
+                continue;
+            }
+            self.dom.borrow_mut().destroy(top);
+            for referent in tree {
+                self.forget(referent);
+            }
+        }
+    }
+
+    fn is_reachable(&self, referent: Ref) -> bool {
+        let id = self.ids.borrow().get(&referent).copied();
+        let has_value = id.is_some_and(|id| matches!(self.userdata.raw_get(id), Ok(LuaValue::UserData(_))));
+        let signals = self.signals.borrow();
+        has_value || signals.get(&referent).is_some_and(|own| own.values().any(Signal::has_listeners))
+    }
+
+    fn forget(&self, referent: Ref) {
+        self.signals.borrow_mut().remove(&referent);
+        self.destroyed.borrow_mut().remove(&referent);
+        self.drafts.borrow_mut().remove(&referent);
+        self.ids.borrow_mut().remove(&referent);
+    }
+}
