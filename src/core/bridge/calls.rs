@@ -155,13 +155,27 @@ impl Bridge {
         let text =
             format!("the request is {size} bytes and the limit of a frame is {MAX_FRAME_BYTES}; it was not sent");
         match request {
-            Some(id) => self.fail(&id, ToolError::new(ErrorCode::TooLarge, text, "send less at a time")),
+            Some(id) => {
+                self.call_off_plan(&id);
+                self.fail(&id, ToolError::new(ErrorCode::TooLarge, text, "send less at a time"));
+            }
             None => self.note(format!("a frame was too large to be sent: {text}")),
         }
     }
 
+    /// The plugin has taken parts of this plan and would wait for the others for ever.
+    fn call_off_plan(&mut self, id: &RequestId) {
+        let Some((waiting, _)) = self.calls.get(id) else { return };
+        if matches!(waiting.what, What::Request { next_part: 2.., .. }) {
+            self.cancel(id, waiting.studio, CancelReason::Aborted);
+        }
+    }
+
     pub(super) fn expire_calls(&mut self, now: Moment) {
-        for (id, waiting) in self.calls.expire(now) {
+        let mut expired = self.calls.expire(now);
+        // Runs first, while it can still be seen what they were at.
+        expired.sort_by_key(|(_, waiting)| !matches!(waiting.what, What::Run(_)));
+        for (id, waiting) in expired {
             let name = self.studio_name(waiting.studio);
             let error = match &waiting.what {
                 What::Request { .. } => {
@@ -210,15 +224,6 @@ impl Bridge {
         if let Some(caller) = caller {
             self.effects.push(Effect::Progress { caller, progress, total, message });
         }
-    }
-
-    /// The requests of this run that are open, for its phase.
-    pub(super) fn request_of(&self, run: &RunId) -> Option<&RequestBody> {
-        let owner = Waiter::Run(run.clone());
-        self.calls.iter().find(|(_, waiting)| waiting.who == owner).and_then(|(_, waiting)| match &waiting.what {
-            What::Request { request, .. } => Some(&request.body),
-            What::Run(_) => None,
-        })
     }
 }
 

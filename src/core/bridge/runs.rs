@@ -20,6 +20,8 @@ pub(super) struct ActiveRun {
     run: Run,
     studio: StudioKey,
     deadline: Moment,
+    /// Its plan was given to the plugin: from here on it may change the DataModel.
+    planned: bool,
     /// The ledger's entry for the caller; `None` for the comparison after a hello.
     entry: Option<RequestId>,
 }
@@ -72,11 +74,12 @@ impl Bridge {
             return self.settle(caller, Err(error));
         }
         let entry = (self.new_id)();
-        let (run, step) = Run::start(RunId::from(entry.as_str()), args);
+        // Not the entry's id: the plugin learns the run's, and may name it in a result.
+        let (run, step) = Run::start(RunId::from((self.new_id)().as_str()), args);
         let id = run.id().clone();
         let what = What::Run(id.clone());
         self.calls.open(entry.clone(), deadline, Waiting { studio, who: Waiter::Caller(caller), what });
-        self.runs.insert(id.clone(), ActiveRun { run, studio, deadline, entry: Some(entry) });
+        self.runs.insert(id.clone(), ActiveRun { run, studio, deadline, planned: false, entry: Some(entry) });
         self.follow(now, &id, step);
     }
 
@@ -84,13 +87,13 @@ impl Bridge {
     /// a run is needed for this, without a caller and without a plan.
     pub(super) fn tree_ready(&mut self, now: Moment, link: LinkId, studio: StudioKey, cursor: u32, facts: Vec<Fact>) {
         let Some(known) = self.studios.get(studio).map(|studio| studio.agreement.clone()) else { return };
-        if !self.release_patches(link, studio) {
-            return;
+        if !self.release_patches(link, studio, cursor) {
+            return self.note(format!("ignored a treeReady at {cursor}, which was not the tree that was sent"));
         }
         let id = RunId::from((self.new_id)().as_str());
         let (mut run, _) = Run::start(id.clone(), SyncArgs::comparison());
         run.caught_up(cursor, &known);
-        self.runs.insert(id.clone(), ActiveRun { run, studio, deadline: Moment::MAX, entry: None });
+        self.runs.insert(id.clone(), ActiveRun { run, studio, deadline: Moment::MAX, planned: false, entry: None });
         self.advance(now, &id, |run, agreement| run.compared(facts, agreement));
     }
 
@@ -144,6 +147,9 @@ impl Bridge {
                 self.ask_for_run(now, id, body);
             }
             Step::Apply { ops } => {
+                if let Some(active) = self.runs.get_mut(id) {
+                    active.planned = true;
+                }
                 let undo_name = "Sync from files".to_owned();
                 self.ask_for_run(now, id, RequestBody::Plan { run_id: run, undo_name, part: 0, last: true, ops });
             }
@@ -192,18 +198,15 @@ impl Bridge {
 
     /// The caller went away. A plan that is under way is carried to its end all the same.
     pub(super) fn abandon_run(&mut self, id: &RunId) {
-        if matches!(self.request_of(id), Some(RequestBody::Plan { .. })) {
-            if let Some(active) = self.runs.get_mut(id) {
-                active.entry = None;
-            }
-        } else {
-            self.forget_run(id);
+        match self.runs.get_mut(id) {
+            Some(active) if active.planned => active.entry = None,
+            _ => self.forget_run(id),
         }
     }
 
     /// What to tell the caller of a run whose deadline has passed.
     pub(super) fn late_run(&self, id: &RunId, studio: &str) -> ToolError {
-        if matches!(self.request_of(id), Some(RequestBody::Plan { .. })) {
+        if self.runs.get(id).is_some_and(|active| active.planned) {
             return ToolError::outcome_unknown(studio, "the plan was sent and its deadline passed");
         }
         ToolError::new(

@@ -24,8 +24,8 @@ use crate::core::{
 
 const SERVER: &str = "server-1";
 const TREE: &str = "tree-1";
-/// How long [`Rig::tool`] waits.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long [`Rig::tool`] waits: less than a link may be silent.
+const PATIENCE: Duration = Duration::from_secs(25);
 
 /// A bridge and its clock.
 struct Rig {

@@ -45,10 +45,11 @@ impl Bridge {
     }
 
     /// Hand over the patches that came while the tree was on its way. The caller sees to the facts.
-    pub(super) fn release_patches(&mut self, link: LinkId, key: StudioKey) -> bool {
+    /// `false`: this is not the version that was sent.
+    pub(super) fn release_patches(&mut self, link: LinkId, key: StudioKey, ready: u32) -> bool {
         let Some(studio) = self.studios.get_mut(key) else { return false };
         let TreeState::Sending { parts, cursor: Some(cursor), patches } = &mut studio.tree else { return false };
-        if !parts.is_empty() {
+        if !parts.is_empty() || *cursor != ready {
             return false;
         }
         let (cursor, patches) = (*cursor, std::mem::take(patches));

@@ -60,7 +60,7 @@ fn c61_exactly_what_never_arrived_is_sent_again_with_its_number_and_less_time() 
     let (link, out) = rig.try_link(&hello_again("a", 2, &[&ids[0], &ids[1]], &[]));
     assert_eq!(sent(&out, link), [(3, ids[2].clone()), (4, ids[3].clone())]);
     for frame in out.of_type(link, "run_code") {
-        assert_eq!((&frame["remainingMs"], &frame["args"]), (&json!(25_000), &json!({"command": "return 1"})));
+        assert_eq!((&frame["remainingMs"], &frame["args"]), (&json!(20_000), &json!({"command": "return 1"})));
     }
     assert_eq!(out.kinds(link)[0], "welcome", "which comes first");
     let (_, out) = rig.tool();

@@ -1,1 +1,157 @@
-//! x
+//! The tree on its way to a plugin, and the patches that must not overtake it.
+
+use super::*;
+
+fn part(part: u32, last: bool, nodes: Vec<Node>) -> TreePart {
+    TreePart { tree_id: TREE.into(), cursor: 5, part, last, nodes }
+}
+
+fn taken(part: i64) -> Value {
+    json!({"type": "taken", "part": part})
+}
+
+fn ready(cursor: u32) -> Value {
+    json!({"type": "treeReady", "treeId": TREE, "cursor": cursor})
+}
+
+/// The cursors of the patches for `link`.
+fn patches(out: &Out, link: LinkId) -> Vec<u64> {
+    out.of_type(link, "patch").iter().map(|patch| patch["cursor"].as_u64().expect("a cursor")).collect()
+}
+
+#[test]
+fn the_next_part_follows_when_the_last_one_was_taken() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    assert_eq!(rig.say(link, &taken(0)).0, [], "before there is a tree");
+    let parts = vec![part(0, false, vec![script(1, "1")]), part(1, false, vec![]), part(2, true, vec![])];
+    let out = rig.event(Event::TreeBuilt { link, parts });
+    let frame = out.one(link);
+    assert_eq!((&frame["type"], &frame["part"], &frame["last"]), (&json!("tree"), &json!(0), &json!(false)));
+    assert_eq!(frame["nodes"][0]["hash"], json!(TextHash::of("1")));
+    for wrong in [1, 2, 7] {
+        assert_eq!(rig.say(link, &taken(wrong)).0, [], "part {wrong} was not sent");
+    }
+    assert_eq!(rig.say(link, &taken(0)).one(link)["part"], 1);
+    assert_eq!(rig.say(link, &taken(0)).0, [], "said twice");
+    assert_eq!(rig.say(link, &taken(1)).one(link)["part"], 2);
+    assert_eq!(rig.say(link, &taken(2)).0, []);
+    assert_eq!(rig.studios(), ["place:11 Loading"], "until it is paired");
+    rig.say(link, &ready(5));
+    assert_eq!(rig.studios(), ["place:11 Live"]);
+}
+
+#[test]
+fn patches_wait_for_the_tree_and_those_that_it_holds_are_skipped() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    for cursor in [3, 4] {
+        assert_eq!(rig.event(patch(cursor, script(1, "old"))).0, []);
+    }
+    rig.event(Event::TreeBuilt { link, parts: vec![part(0, false, vec![]), part(1, true, vec![])] });
+    for cursor in [5, 6] {
+        assert_eq!(rig.event(patch(cursor, script(1, "new"))).0, []);
+    }
+    assert_eq!(patches(&rig.say(link, &ready(5)), link), [] as [u64; 0], "a part is still missing");
+    rig.say(link, &taken(0));
+    assert_eq!(rig.event(patch(7, script(1, "newer"))).0, []);
+    assert_eq!(patches(&rig.say(link, &ready(5)), link), [6, 7]);
+    assert_eq!(patches(&rig.say(link, &ready(5)), link), [] as [u64; 0], "once");
+    assert_eq!(patches(&rig.event(patch(8, script(1, "newest"))), link), [8], "at once from here on");
+}
+
+#[test]
+fn a_tree_ready_of_another_tree_or_version_does_not_count() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    rig.event(Event::TreeBuilt { link, parts: vec![part(0, true, vec![script(1, "1")])] });
+    rig.say(link, &json!({"type": "treeReady", "treeId": "another", "cursor": 5}));
+    assert_eq!(rig.studios(), ["place:11 Loading"]);
+    rig.say(link, &ready(4));
+    assert_eq!((rig.studios(), rig.bridge.base(None, NodeId(1))), (vec!["place:11 Loading".to_owned()], None));
+    rig.say(link, &ready(5));
+    assert_eq!(rig.studios(), ["place:11 Live"]);
+}
+
+#[test]
+fn a_plugin_that_returns_gets_the_whole_tree_again_and_no_patch_in_between() {
+    let mut rig = Rig::new();
+    let first = rig.link(&hello("a", 11));
+    rig.load(first, 5, vec![script(1, "1")], &json!([]));
+    rig.close(first);
+    assert_eq!(rig.event(patch(6, script(1, "2"))).0, []);
+    let (second, out) = rig.try_link(&hello_again("a", 0, &[], &[]));
+    assert!(out.0.contains(&Effect::BuildTree { link: second }));
+    let late = Event::TreeBuilt { link: first, parts: vec![part(0, true, vec![])] };
+    assert_eq!(rig.event(late).0, [], "a tree for the link that is gone");
+    assert_eq!(rig.event(patch(7, script(1, "3"))).0, []);
+    assert_eq!(rig.load(second, 7, vec![script(1, "3")], &json!([])).of_type(second, "patch"), [] as [Value; 0]);
+    assert_eq!(patches(&rig.event(patch(8, script(1, "4"))), second), [8]);
+}
+
+#[test]
+fn a_level_0_plugin_gets_no_tree_and_no_patch() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello0(11));
+    assert_eq!(rig.event(Event::TreeBuilt { link, parts: vec![part(0, true, vec![])] }).0, []);
+    assert_eq!(rig.event(patch(6, script(1, "2"))).0, []);
+    assert_eq!(rig.say(link, &taken(0)).0, []);
+    assert_eq!(rig.say(link, &ready(5)).frames(link), [] as [Value; 0]);
+}
+
+#[test]
+fn what_a_plugin_does_not_report_is_agreed() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    let nodes = vec![script(1, "1"), script(2, "2")];
+    let facts = json!([{"kind": "differs", "id": NodeId(2), "path": "p", "className": "ModuleScript",
+        "studioHash": TextHash::of("mine")}]);
+    let out = rig.load(link, 5, nodes, &facts);
+    let [Effect::Look { run, ids, subtrees }] = &out.0[..] else { panic!("what differs is looked up: {out:?}") };
+    assert_eq!((&ids[..], &subtrees[..]), (&[NodeId(2)][..], &[][..]));
+    assert_eq!(rig.bridge.base(None, NodeId(1)), None, "not before that");
+    let out = rig.event(Event::Looked { run: run.clone(), views: [].into() });
+    assert_eq!(out.0, [], "nobody waits for this comparison");
+    assert_eq!(rig.bridge.base(None, NodeId(1)), Some(TextHash::of("1")));
+    assert_eq!(rig.bridge.base(None, NodeId(2)), None);
+}
+
+#[test]
+fn each_studio_agrees_for_itself_and_keeps_that_over_a_loss() {
+    let mut rig = Rig::new();
+    let (one, two) = (rig.link(&hello("a", 11)), rig.link(&hello("b", 22)));
+    rig.load(one, 5, vec![script(1, "1")], &json!([]));
+    let base = |rig: &Rig, studio| rig.bridge.base(Some(studio), NodeId(1));
+    assert_eq!(base(&rig, "place:11"), Some(TextHash::of("1")));
+    assert_eq!(base(&rig, "place:22"), None);
+    rig.close(one);
+    let one = rig.link(&hello_again("a", 0, &[], &[]));
+    assert_eq!(base(&rig, "place:11"), Some(TextHash::of("1")));
+    rig.event(Event::TreeBuilt { link: one, parts: vec![part(0, true, vec![script(1, "changed meanwhile")])] });
+    assert_eq!(base(&rig, "place:11"), Some(TextHash::of("1")), "until Studio has it too");
+    rig.say(one, &json!({"type": "bye"}));
+    rig.say(two, &json!({"type": "bye"}));
+    rig.link(&hello("c", 11));
+    assert_eq!(base(&rig, "place:11"), None, "another load of the plugin starts with nothing");
+}
+
+#[test]
+fn a_patch_that_came_while_the_plugin_compared_is_not_agreed_by_that_comparison() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    rig.event(Event::TreeBuilt { link, parts: vec![part(0, true, vec![script(1, "1")])] });
+    rig.event(patch(6, script(1, "2")));
+    rig.say(link, &ready(5));
+    assert_eq!(rig.bridge.base(None, NodeId(1)), Some(TextHash::of("1")));
+}
+
+#[test]
+fn a_dropped_script_is_no_longer_agreed() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    rig.load(link, 5, vec![script(1, "1")], &json!([]));
+    let ops = vec![PatchOp::Drop { id: NodeId(1) }];
+    let out = rig.event(Event::Patched(Arc::new(Patch { tree_id: TREE.into(), cursor: 6, apply: false, ops })));
+    assert_eq!(patches(&out, link), [6]);
+    assert_eq!(rig.bridge.base(None, NodeId(1)), None);
+}
