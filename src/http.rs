@@ -29,6 +29,10 @@ pub type Body = BoxBody<Bytes, Infallible>;
 /// How long open connections may take to end once the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
 
+/// How long answers that were just settled may take to leave, before the streams are ended that
+/// agents keep open.
+const ANSWERS_LEAVE: Duration = Duration::from_millis(250);
+
 /// Everything that a request can reach.
 pub struct Routes {
     /// Files and tree.
@@ -62,6 +66,9 @@ pub async fn serve(listener: TcpListener, routes: Arc<Routes>, shutdown: Cancell
     }
     drop(listener);
     connections.close();
+    routes.hub.ended().await;
+    tokio::time::sleep(ANSWERS_LEAVE).await;
+    routes.mcp.end_streams();
     let drained = async {
         connections.wait().await;
         routes.hub.links_closed().await;
@@ -110,9 +117,9 @@ async fn route(routes: &Routes, peer: SocketAddr, mut request: Request<Incoming>
             let upgraded = upgrade(&mut request, Some(Hub::web_socket_config()), move |socket| async move {
                 hub.serve_link(socket).await;
             });
-            upgraded.unwrap_or_else(|| {
-                let hint = "this is the Studio plugin's WebSocket; agents use /mcp\n";
-                with_header(text(StatusCode::UPGRADE_REQUIRED, hint), header::UPGRADE, "websocket")
+            upgraded.unwrap_or_else(|error| {
+                let why = format!("this is the Studio plugin's WebSocket; agents use /mcp ({error})\n");
+                with_header(text(StatusCode::UPGRADE_REQUIRED, why), header::UPGRADE, "websocket")
             })
         }
         Face::Mcp => routes.mcp.handle(request).await,

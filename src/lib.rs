@@ -77,7 +77,7 @@ impl Server {
         let routes = Arc::new(Routes {
             session,
             hub,
-            mcp: McpEndpoint::new(&handler, &shutdown),
+            mcp: McpEndpoint::new(&handler),
             guard: Guard::new(address.ip(), address.port(), allowed_hosts),
         });
         let task = tokio::spawn(http::serve(listener, routes, shutdown));

@@ -127,6 +127,19 @@ pub struct RunCode {
     pub truncated: bool,
 }
 
+/// The answer of `get_studio_mode`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StudioMode {
+    /// edit, play, run, server or client.
+    pub mode: String,
+}
+
+impl fmt::Display for StudioMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.mode)
+    }
+}
+
 /// A printed line.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Line {

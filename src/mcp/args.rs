@@ -78,6 +78,15 @@ pub struct RunCodeArgs {
     pub timeout: Option<f64>,
 }
 
+/// Whether Studio edits or plays, as its DataModel says.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GetStudioModeArgs {
+    /// Which Studio, if several are connected
+    #[serde(default, skip_serializing)]
+    pub studio: Option<String>,
+}
+
 /// Read a tool's arguments.
 ///
 /// # Errors

@@ -32,11 +32,13 @@ type Service = StreamableHttpService<McpHandler, LocalSessionManager>;
 pub struct McpEndpoint {
     with_sessions: Service,
     stateless: Service,
+    streams: CancellationToken,
 }
 
 impl McpEndpoint {
-    /// An endpoint whose streams end with `shutdown`.
-    pub fn new(handler: &McpHandler, shutdown: &CancellationToken) -> Self {
+    /// An endpoint for these tools.
+    pub fn new(handler: &McpHandler) -> Self {
+        let streams = CancellationToken::new();
         let service = |sessions: bool| {
             // Host and Origin are checked for every route alike before a request comes here.
             let config = StreamableHttpServerConfig::default()
@@ -45,13 +47,18 @@ impl McpEndpoint {
                 .with_max_request_body_bytes(MAX_BODY)
                 .with_legacy_session_mode(sessions)
                 .with_json_response(!sessions)
-                .with_cancellation_token(shutdown.child_token());
+                .with_cancellation_token(streams.clone());
             let mut manager = LocalSessionManager::default();
             manager.session_config.keep_alive = Some(SESSION_KEEP_ALIVE);
             let handler = handler.clone();
             StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(manager), config)
         };
-        Self { with_sessions: service(true), stateless: service(false) }
+        Self { with_sessions: service(true), stateless: service(false), streams }
+    }
+
+    /// End the streams that clients keep open, and all sessions.
+    pub fn end_streams(&self) {
+        self.streams.cancel();
     }
 
     /// Answer one request.

@@ -8,8 +8,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    answers::{MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, Synced, Verdict},
-    args::{GetScriptArgs, RunCodeArgs, StatusArgs, SyncArgs, parse},
+    answers::{MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, StudioMode, Synced, Verdict},
+    args::{GetScriptArgs, GetStudioModeArgs, RunCodeArgs, StatusArgs, SyncArgs, parse},
     backend::{Backend, ProgressSink},
     schema,
 };
@@ -109,6 +109,7 @@ pub fn catalogue() -> Vec<Tool> {
         Tool::new("sync", "Sync files to Studio", Kind::Change, run_sync),
         Tool::new("get_script", "Read a script in Studio", Kind::Read, get_script),
         Tool::new("run_code", "Run Luau in Studio", Kind::Change, run_code),
+        Tool::new("get_studio_mode", "Studio's mode", Kind::Read, get_studio_mode),
     ]
 }
 
@@ -270,11 +271,29 @@ async fn run_code(
     let response = passthrough(&backend, "run_code", args.studio.clone(), patience, &args, progress).await?;
     match response {
         Value::String(text) => Ok(RunCode::from_text(text).bounded()),
-        response => parse::<RunCode>(response).map(RunCode::bounded).map_err(|error| {
-            let next = "update the plugin: its version and the server's differ";
-            ToolError::failed(format!("the plugin's answer is malformed: {}", error.message), next)
-        }),
+        response => read_response(response).map(RunCode::bounded),
     }
+}
+
+async fn get_studio_mode(
+    backend: Arc<Backend>,
+    args: GetStudioModeArgs,
+    progress: Option<ProgressSink>,
+) -> Result<StudioMode, ToolError> {
+    let studio = args.studio.clone();
+    let response = passthrough(&backend, "get_studio_mode", studio, READ_PATIENCE, &args, progress).await?;
+    match response {
+        Value::String(mode) => Ok(StudioMode { mode }),
+        response => read_response(response),
+    }
+}
+
+/// Our own plugin's response, as the answer's type demands.
+fn read_response<T: DeserializeOwned>(response: Value) -> Result<T, ToolError> {
+    parse(response).map_err(|error| {
+        let next = "update the plugin: its version and the server's differ";
+        ToolError::failed(format!("the plugin's answer is malformed: {}", error.message), next)
+    })
 }
 
 /// Have the plugin carry out the tool of the same name with the same arguments.

@@ -163,6 +163,11 @@ impl Hub {
         outcome
     }
 
+    /// Wait until the owner has settled every call and ended.
+    pub async fn ended(&self) {
+        self.queue.closed().await;
+    }
+
     /// Wait until all links have ended.
     pub async fn links_closed(&self) {
         self.links.close();

@@ -12,9 +12,11 @@ async fn c81_without_a_studio_the_tools_are_the_same_and_calls_fail_at_once() {
     let server = TestServer::start(project.path()).await;
     let agent = server.agent();
     let before = agent.rpc("tools/list", json!({})).await;
-    for (tool, args) in
-        [("run_code", json!({ "command": "return 1" })), ("sync", json!({})), ("get_script", json!({ "fsPath": "src/shared/Config.luau" }))]
-    {
+    for (tool, args) in [
+        ("run_code", json!({ "command": "return 1" })),
+        ("sync", json!({})),
+        ("get_script", json!({ "fsPath": "src/shared/Config.luau" })),
+    ] {
         let told = tokio::time::timeout(Duration::from_secs(2), agent.call(tool, args)).await.expect("within 2 s");
         assert!(told.is_error);
         assert_eq!(told.structure["error"]["code"], "no_studio", "{tool}");

@@ -33,7 +33,8 @@ async fn take_tree(plugin: &mut FakePlugin) {
         }
         plugin.send(json!({ "type": "taken", "part": frame["part"] })).await;
         if frame["last"] == true {
-            let ready = json!({ "type": "treeReady", "treeId": frame["treeId"], "cursor": frame["cursor"], "facts": [] });
+            let ready =
+                json!({ "type": "treeReady", "treeId": frame["treeId"], "cursor": frame["cursor"], "facts": [] });
             return plugin.send(ready).await;
         }
     }
@@ -85,9 +86,7 @@ async fn c61_answers_in_any_order_twice_or_unasked_reach_the_right_callers_once(
     take_tree(&mut plugin).await;
     agent.until_live(1).await;
     let calls: Vec<_> = (0..50)
-        .map(|number| {
-            tokio::spawn(async move { (number, agent.eval(&format!("return {number}")).await) })
-        })
+        .map(|number| tokio::spawn(async move { (number, agent.eval(&format!("return {number}")).await) }))
         .collect();
     let mut requests = Vec::new();
     while requests.len() < 50 {

@@ -65,7 +65,8 @@ async fn a_level_0_plugin_gets_tools_and_get_script_and_nothing_it_does_not_know
     let answer = call.await.expect("no panic");
     assert_eq!(answer["output"], json!([{ "level": "output", "text": "1" }]));
 
-    let call = tokio::spawn(async move { agent.ask("get_script", json!({ "fsPath": "src/shared/Config.luau" })).await });
+    let call =
+        tokio::spawn(async move { agent.ask("get_script", json!({ "fsPath": "src/shared/Config.luau" })).await });
     let request = plugin.next().await.expect("a request");
     assert_eq!(request["type"], "getScript");
     assert_eq!(request["id"].as_str().expect("an id").len(), 32);

@@ -10,4 +10,3 @@ mod security;
 mod stdio;
 mod support;
 mod sync;
-mod transcript;

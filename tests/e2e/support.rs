@@ -147,7 +147,8 @@ impl Agent {
     /// One JSON-RPC request without a session.
     pub async fn rpc(&self, method: &str, params: Value) -> Value {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let (status, _, body) = self.http("POST", "/mcp", &[("content-type", "application/json")], body.to_string()).await;
+        let (status, _, body) =
+            self.http("POST", "/mcp", &[("content-type", "application/json")], body.to_string()).await;
         assert_eq!(status, StatusCode::OK, "{}", String::from_utf8_lossy(&body));
         let answer: Value = serde_json::from_slice(&body).expect("JSON");
         assert_eq!(answer.get("error"), None, "{method}: {answer}");
@@ -163,8 +164,7 @@ impl Agent {
         body: String,
     ) -> (StatusCode, HeaderMap, Bytes) {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).await.expect("the server listens");
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("HTTP");
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("HTTP");
         tokio::spawn(connection);
         let mut request = Request::builder().method(method).uri(path);
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -174,7 +174,8 @@ impl Agent {
             request = request.header(*name, *value);
         }
         let request = request.body(Full::new(Bytes::from(body))).expect("a request");
-        let response = tokio::time::timeout(BOUND, sender.send_request(request)).await.expect("in time").expect("answered");
+        let response =
+            tokio::time::timeout(BOUND, sender.send_request(request)).await.expect("in time").expect("answered");
         let (head, body) = response.into_parts();
         let body = tokio::time::timeout(BOUND, body.collect()).await.expect("in time").expect("a body");
         (head.status, head.headers, body.to_bytes())

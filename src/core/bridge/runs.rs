@@ -12,6 +12,7 @@ use crate::core::{
     protocol::{Fact, OpResult, PluginResult, RequestBody},
     studios::{LinkId, StudioKey},
     sync::{NodeView, Run, Step, SyncArgs},
+    text::TextHash,
 };
 
 /// A run and where it belongs.
@@ -227,6 +228,13 @@ impl Bridge {
     /// The Studio has left: a comparison that nobody waits for ends with it.
     pub(super) fn forget_runs_of(&mut self, studio: StudioKey) {
         self.runs.retain(|_, active| active.studio != studio);
+    }
+}
+
+impl Bridge {
+    /// The text that `studio` (or the only one) and the tree last agreed on.
+    pub fn base(&self, studio: Option<&str>, id: NodeId) -> Option<TextHash> {
+        self.studios.target(studio).ok()?.agreement.base(id)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::core::{
     ids::{NodeId, RequestId},
     protocol::{Node, Patch, PatchOp, PluginFrame, TreePart},
     studios::LinkId,
-    sync::SyncArgs,
+    sync::{SyncArgs, SyncStatus},
     text::TextHash,
 };
 

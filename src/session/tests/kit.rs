@@ -206,7 +206,11 @@ pub fn messages_add_up(session: &ServeSession) {
         assert_eq!(last, cursor);
         for message in &batch.messages {
             for id in &message.rojo.removed {
-                assert!(tree.get_instance(*id).is_none(), "what was removed does not come back: {}", wire::node_id(*id));
+                assert!(
+                    tree.get_instance(*id).is_none(),
+                    "what was removed does not come back: {}",
+                    wire::node_id(*id)
+                );
             }
         }
     });

@@ -1,0 +1,102 @@
+//! MCP over standard input and output, with the server in the process that the agent starts.
+
+use std::{process::Stdio, time::Duration};
+
+use rmcp::{ServiceExt, model::CallToolRequestParams};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    process::{Child, Command},
+};
+
+use crate::support::{BOUND, demo, save, until};
+
+fn spawn(project: &std::path::Path, extra: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_rojo-mcp"))
+        .arg("mcp")
+        .arg(project)
+        .args(extra)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("the binary runs")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_starts_us_has_the_same_tools() {
+    let project = demo();
+    let mut child = spawn(project.path(), &["--headless"]);
+    let pipes = (child.stdout.take().expect("piped"), child.stdin.take().expect("piped"));
+    let client = ().serve(pipes).await.expect("a handshake");
+    let names: Vec<String> =
+        client.list_all_tools().await.expect("a list").into_iter().map(|tool| tool.name.into_owned()).collect();
+    assert_eq!(names, ["status", "sync", "get_script", "run_code", "get_studio_mode"]);
+    let call = async |tool: &'static str, args: Value| {
+        let Value::Object(args) = args else { unreachable!("arguments are objects") };
+        let result = client.call_tool(CallToolRequestParams::new(tool).with_arguments(args)).await.expect("an answer");
+        result.structured_content.expect("structured")
+    };
+    until("the Studio is live", || async { call("status", json!({})).await["studios"][0]["link"] == "live" }).await;
+    let answer = call("run_code", json!({ "command": "print(\"hi\") return 1+1" })).await;
+    assert_eq!((&answer["output"][0]["text"], &answer["returns"]), (&json!("hi"), &json!([2])));
+    save(project.path(), "src/shared/Config.luau", "return { lanternsToWin = 4 }\n");
+    assert_eq!(call("sync", json!({})).await["pushed"], 1);
+    let value = "return require(game.ReplicatedStorage.Shared.Config).lanternsToWin";
+    assert_eq!(call("run_code", json!({ "command": value })).await["returns"], json!([4]));
+    let script = call("get_script", json!({ "fsPath": "src/shared/Config.luau" })).await;
+    assert_eq!(script["source"], "return { lanternsToWin = 4 }\n");
+    assert_eq!(call("sync", json!({ "mode": "dryrun" })).await["total"], 0);
+    client.cancel().await.expect("closed");
+    let status = tokio::time::timeout(Duration::from_secs(10), child.wait()).await.expect("it ends").expect("a status");
+    assert!(status.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c71_standard_output_carries_json_rpc_only() {
+    let project = demo();
+    for (path, extra) in
+        [(project.path().to_path_buf(), vec!["--headless", "-vv"]), (project.path().join("nothing-here"), vec![])]
+    {
+        let mut child = spawn(&path, &extra);
+        let mut stdin = child.stdin.take().expect("piped");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let initialize = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+                "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "0" }
+            }
+        });
+        // A server without a project may be gone already.
+        let _ = stdin.write_all(format!("{initialize}\n").as_bytes()).await;
+        let collect = async {
+            let mut seen = 0;
+            while let Ok(Some(line)) = lines.next_line().await {
+                let message: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("not JSON: {line:?}"));
+                assert_eq!(message["jsonrpc"], "2.0");
+                seen += 1;
+                if message["id"] == 1 {
+                    break;
+                }
+            }
+            seen
+        };
+        let seen = tokio::time::timeout(BOUND, collect).await.expect("in time");
+        drop(stdin);
+        tokio::time::timeout(Duration::from_secs(10), child.wait()).await.expect("it ends").expect("a status");
+        while let Ok(Some(line)) = lines.next_line().await {
+            let message: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("not JSON: {line:?}"));
+            assert_eq!(message["jsonrpc"], "2.0");
+        }
+        assert!(seen > 0 || path.ends_with("nothing-here"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c73_the_end_of_standard_input_ends_the_process() {
+    let project = demo();
+    let mut child = spawn(project.path(), &["--headless"]);
+    drop(child.stdin.take());
+    let status = tokio::time::timeout(Duration::from_secs(10), child.wait()).await.expect("it ends").expect("a status");
+    assert!(status.success(), "{status}");
+}
