@@ -10,3 +10,4 @@ mod security;
 mod stdio;
 mod support;
 mod sync;
+mod transcript;
