@@ -61,7 +61,9 @@ impl Project {
     }
 
     pub fn serve_at(mut self, path: &Path) -> Self {
-        self.session = Some(ServeSession::start(path).expect("the project starts"));
+        let session = ServeSession::start(path).expect("the project starts");
+        session.catch_up(None).expect("it follows the files from here on");
+        self.session = Some(session);
         self
     }
 
@@ -206,7 +208,11 @@ pub fn messages_add_up(session: &ServeSession) {
         assert_eq!(last, cursor);
         for message in &batch.messages {
             for id in &message.rojo.removed {
-                assert!(tree.get_instance(*id).is_none(), "what was removed does not come back: {}", wire::node_id(*id));
+                assert!(
+                    tree.get_instance(*id).is_none(),
+                    "what was removed does not come back: {}",
+                    wire::node_id(*id)
+                );
             }
         }
     });
