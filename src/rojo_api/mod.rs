@@ -7,6 +7,8 @@ mod read;
 mod ref_patch;
 mod serialize;
 mod socket;
+#[cfg(test)]
+mod tests;
 
 use std::{convert::Infallible, sync::Arc};
 

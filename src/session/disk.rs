@@ -120,6 +120,19 @@ pub(super) fn read(path: &Path) -> io::Result<(Vec<u8>, Stamp)> {
     Ok((bytes, Stamp::of(&metadata)))
 }
 
+/// The same for a file that was just read as `contents`: where it is empty, and was emptied just
+/// now, whoever did that gets a moment to write.
+pub(super) fn read_written(path: &Path, mut contents: (Vec<u8>, Stamp)) -> io::Result<(Vec<u8>, Stamp)> {
+    for _ in 0..10 {
+        if !contents.0.is_empty() || contents.1.settled() {
+            break;
+        }
+        std::thread::sleep(UNSETTLED / 10);
+        contents = read(path)?;
+    }
+    Ok(contents)
+}
+
 /// Read many files at once. Answers in the order asked.
 pub(super) fn read_all(paths: &[PathBuf]) -> Vec<io::Result<(Vec<u8>, Stamp)>> {
     let workers = std::thread::available_parallelism().map_or(2, usize::from).clamp(1, 8);

@@ -10,7 +10,7 @@ use librojo::{DEFAULT_PROJECT_NAMES, InstanceContext, InstanceSnapshot, Project}
 use tokio::sync::{broadcast, watch};
 
 use super::{
-    mirror::{self, Changes, Mirror},
+    mirror::{self, Changes, Mirror, Trust},
     reconcile::Wanted,
     state::{Shared, State},
     targets::{Job, Kind, Planner},
@@ -44,7 +44,7 @@ impl Engine {
     pub fn open(path: &Path) -> Result<Self, SessionError> {
         let file = find_project(path)?;
         let mut mirror = Mirror::new(file.clone());
-        mirror.refresh_all();
+        mirror.refresh_all(Trust::Exact);
         let broken = |detail: String| SessionError::BrokenProject { file: file.clone(), detail };
         mirror.break_cycles().map_err(broken)?;
         let legacy = mirror.roots.project().and_then(|project| project.emit_legacy_scripts);
@@ -65,13 +65,13 @@ impl Engine {
         Ok(Self { mirror, board: Arc::new(board), root_context, root_problem: None })
     }
 
-    /// Look at everything and make the whole tree anew: the answer to lost events and to panics.
-    pub fn rescan(&mut self) {
-        self.mirror.watch.lost_all();
-        let changes = self.mirror.refresh_all();
-        let mut touched = changes.touched;
-        touched.insert(self.mirror.roots.file().to_path_buf());
-        self.apply(Changes { touched, projects: true, ..Changes::default() });
+    /// Make the whole tree anew, whatever `changes` say: after a panic nobody knows what was left
+    /// half done.
+    pub fn remake_all(&mut self, mut changes: Changes) {
+        changes.touched.insert(self.mirror.roots.file().to_path_buf());
+        changes.edited.clear();
+        changes.projects = true;
+        self.apply(changes);
     }
 
     /// Bring the tree up to the mirror after `changes`.

@@ -13,7 +13,7 @@ use rbx_dom_weak::ustr;
 use super::{
     check,
     mirror::Mirror,
-    projects::{companions, stand_in},
+    projects::{self, companions, stand_in},
 };
 
 /// Files that make a folder what it is, the likelier culprits first.
@@ -53,7 +53,7 @@ impl Mirror {
             return first;
         }
         self.isolate(context, path);
-        self.attempt(context, path)
+        self.attempt(context, path).map_err(|message| self.diagnose(path).unwrap_or(message))
     }
 
     /// Try everything again that was withdrawn. Returns what that is.
@@ -96,6 +96,12 @@ impl Mirror {
         }
     }
 
+    /// What is wrong with the text of a project file.
+    fn diagnose(&self, file: &Path) -> Option<String> {
+        let is_project = Project::is_project_file(file);
+        is_project.then(|| projects::diagnose(self.vfs.read(file).ok()?.as_slice())).flatten()
+    }
+
     fn isolate(&mut self, context: &InstanceContext, path: &Path) {
         let Err(message) = self.attempt(context, path) else { return };
         if Project::is_project_file(path) {
@@ -128,16 +134,17 @@ impl Mirror {
     }
 
     fn isolate_project(&mut self, context: &InstanceContext, file: &Path, message: String) {
-        let Some(project) = self.roots.projects.get(file) else { return self.withdraw(file, message) };
+        let Some(project) = self.roots.projects.get(file) else {
+            let message = self.diagnose(file).unwrap_or(message);
+            return self.withdraw(file, message);
+        };
         let inner = context_inside(context, &project.project);
         for root in project.roots.clone() {
             if self.exists(&root) {
                 self.isolate(&inner, &root);
             }
         }
-        if let Err(message) = self.attempt(context, file)
-            && file != self.roots.file()
-        {
+        if let Err(message) = self.attempt(context, file) {
             self.withdraw(file, message);
         }
     }
@@ -164,6 +171,9 @@ impl Mirror {
     }
 
     fn withdraw(&mut self, path: &Path, message: String) {
+        if path == self.roots.file() {
+            return; // nothing can stand in for the project
+        }
         let Ok(content) = self.vfs.read(path) else { return };
         let content = content.to_vec();
         log::warn!("{}: {message}", path.display());

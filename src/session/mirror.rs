@@ -48,9 +48,31 @@ pub(super) struct Changes {
     pub edited: HashMap<PathBuf, Vec<u8>>,
     /// A project file is among them.
     pub projects: bool,
+    /// With [`Trust::Doubt`]: what vanished, and may come back.
+    pub missing: Vec<PathBuf>,
+    /// With [`Trust::Doubt`]: what was emptied just now, and is probably being written.
+    pub busy: Vec<PathBuf>,
+}
+
+/// Whether what the disk shows is taken at its word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// Now is now: somebody waits for exactly this.
+    Exact,
+    /// What vanished below the paths asked for, or was emptied just now, is only noted.
+    Doubt,
 }
 
 impl Changes {
+    /// Take in what a second look found.
+    pub fn merge(&mut self, other: Self) {
+        self.touched.extend(other.touched);
+        self.edited.extend(other.edited);
+        self.projects |= other.projects;
+        self.missing.extend(other.missing);
+        self.busy.extend(other.busy);
+    }
+
     fn touch(&mut self, path: &Path) {
         self.touched.insert(path.to_path_buf());
         self.projects |= Project::is_project_file(path);
@@ -71,6 +93,7 @@ pub(super) struct Mirror {
     /// What librojo could not use; it is tried again after every change.
     pub(super) withdrawn: BTreeMap<PathBuf, Withdrawn>,
     pub(super) watch: Watch,
+    trust: Trust,
 }
 
 /// Files found by a walk, to be read together.
@@ -95,6 +118,7 @@ impl Mirror {
             originals: HashMap::new(),
             withdrawn: BTreeMap::new(),
             watch: Watch::off(),
+            trust: Trust::Exact,
         }
     }
 
@@ -106,8 +130,9 @@ impl Mirror {
     }
 
     /// Look at everything again.
-    pub fn refresh_all(&mut self) -> Changes {
+    pub fn refresh_all(&mut self, trust: Trust) -> Changes {
         let mut changes = Changes::default();
+        self.trust = trust;
         let roots: Vec<PathBuf> = self.roots.all().cloned().collect();
         self.refresh_roots(roots, &mut changes);
         self.settle_roots(&mut changes);
@@ -116,8 +141,9 @@ impl Mirror {
 
     /// Look at these paths again, and at all that is below them. Paths outside the project's
     /// sources are passed over.
-    pub fn refresh<'a>(&mut self, paths: impl IntoIterator<Item = &'a Path>) -> Changes {
+    pub fn refresh<'a>(&mut self, paths: impl IntoIterator<Item = &'a Path>, trust: Trust) -> Changes {
         let mut changes = Changes::default();
+        self.trust = trust;
         let places: BTreeSet<PathBuf> = paths.into_iter().flat_map(|path| self.places(path)).collect();
         for place in places {
             let place = self.topmost_missing(place);
@@ -246,7 +272,10 @@ impl Mirror {
         let mut found = Found::default();
         self.visit(path, disk::look(path), &mut found, changes);
         let contents = disk::read_all(&found.files);
-        for (path, contents) in found.files.iter().zip(contents) {
+        for (path, mut contents) in found.files.iter().zip(contents) {
+            if self.trust == Trust::Exact && self.holds(path) {
+                contents = contents.and_then(|contents| disk::read_written(path, contents));
+            }
             let inside_new = path.ancestors().skip(1).any(|above| found.new_folders.contains(above));
             self.take_in(path, contents, inside_new, changes);
         }
@@ -336,8 +365,10 @@ impl Mirror {
             }
         };
         for child in self.children(path) {
-            if !listed.contains_key(&child) {
-                self.leave(&child, changes);
+            match self.trust {
+                _ if listed.contains_key(&child) => {}
+                Trust::Exact => self.leave(&child, changes),
+                Trust::Doubt => changes.missing.push(child),
             }
         }
         for (child, metadata) in listed {
@@ -362,6 +393,10 @@ impl Mirror {
             return self.refuse(path, "not UTF-8; skipped".to_owned(), changes);
         }
         let known = self.holds(path).then(|| self.contents(path)).flatten();
+        let emptied = bytes.is_empty() && !stamp.settled() && known.as_ref().is_some_and(|known| !known.is_empty());
+        if emptied && self.trust == Trust::Doubt {
+            return changes.busy.push(path.to_path_buf());
+        }
         self.adopt(path, Entry::File { stamp, settled: stamp.settled() });
         if known.as_ref() == Some(&bytes) {
             return;

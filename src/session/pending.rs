@@ -49,14 +49,26 @@ impl Pending {
                 self.gone.entry(path.clone()).or_insert(now + GRACE);
             }
             Signal::Moved { from, to } => {
-                self.ready.insert(to.clone());
                 self.gone.remove(to);
+                self.busy.remove(to);
+                self.ready.insert(to.clone());
+                self.gone.entry(from.clone()).or_insert(now + GRACE);
                 if becomes_instance(to) {
                     self.gone.remove(from);
                     self.ready.insert(from.clone());
                 }
             }
             Signal::Lost(_) => {}
+        }
+    }
+
+    /// Take in what a look at the disk left in doubt.
+    pub fn doubt(&mut self, missing: Vec<PathBuf>, busy: Vec<PathBuf>, now: Instant) {
+        for path in missing {
+            self.gone.entry(path).or_insert(now + GRACE);
+        }
+        for path in busy {
+            self.busy.entry(path).or_insert(now + BUSY);
         }
     }
 
@@ -76,13 +88,20 @@ impl Pending {
             let due: Vec<PathBuf> = held.iter().filter(|(_, at)| **at <= now).map(|(path, _)| path.clone()).collect();
             self.ready.extend(due.into_iter().inspect(|path| _ = held.remove(path)));
         }
-        let replaced = self.gone.keys().filter(|gone| self.ready.iter().any(|new| takes_place_of(new, gone)));
-        let replaced: Vec<PathBuf> = replaced.cloned().collect();
-        self.ready.extend(replaced.into_iter().inspect(|path| _ = self.gone.remove(path)));
+        let ready = std::mem::take(&mut self.ready);
+        let replaced = self.take_replaced(&ready);
+        self.ready = ready.into_iter().chain(replaced).collect();
         if !self.ready.is_empty() {
             self.gathered_until = Some(now + GATHER);
         }
         std::mem::take(&mut self.ready).into_iter().collect()
+    }
+
+    /// What is held back although one of `new` becomes the instance that it was.
+    pub fn take_replaced(&mut self, new: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+        let replaced = self.gone.keys().filter(|gone| new.iter().any(|new| takes_place_of(new, gone)));
+        let replaced: Vec<PathBuf> = replaced.cloned().collect();
+        replaced.into_iter().inspect(|path| _ = self.gone.remove(path)).collect()
     }
 
     /// Everything, due or not.
@@ -176,7 +195,6 @@ mod tests {
     fn a_rename_is_both_ends_at_once() {
         let (mut pending, start) = (Pending::default(), clock::now());
         pending.note(&Signal::Gone("src/Old.luau".into()), start);
-        pending.note(&Signal::Look("src/New.luau".into()), start);
         pending.note(&Signal::Moved { from: "src/Old.luau".into(), to: "src/New.luau".into() }, start);
         assert_eq!(take(&mut pending, start), ["src/New.luau", "src/Old.luau"]);
     }

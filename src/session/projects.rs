@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use librojo::{DEFAULT_PROJECT_NAMES, PathNode, Project, ProjectNode};
-use memofs::Vfs;
+use librojo::{DEFAULT_PROJECT_NAMES, InstanceContext, PathNode, Project, ProjectNode, snapshot_from_vfs};
+use memofs::{InMemoryFs, Vfs, VfsSnapshot};
 
 use super::disk;
 
@@ -31,6 +31,20 @@ pub(super) fn load(vfs: &Vfs, path: &Path) -> Result<ProjectFile, String> {
     // Memory knows no `..`: a path that holds one is spelled out.
     let rewritten = moved.then(|| serde_json::to_vec(&project).map_err(|error| error.to_string())).transpose()?;
     Ok(ProjectFile { project, roots, rewritten })
+}
+
+/// What is wrong with a project file, with the line: librojo's own error keeps that to itself.
+/// `None`: nothing that this finds.
+pub(super) fn diagnose(bytes: &[u8]) -> Option<String> {
+    // As a plain JSON module the same text makes librojo say where the syntax goes wrong.
+    let mut fs = InMemoryFs::new();
+    let file = Path::new("/project.json");
+    fs.load_snapshot(file, VfsSnapshot::file(bytes)).ok()?;
+    if let Err(error) = snapshot_from_vfs(&InstanceContext::new(), &Vfs::new(fs), file) {
+        return Some(error.root_cause().to_string());
+    }
+    let error = serde_json::from_slice::<Project>(bytes).err()?;
+    error.is_data().then(|| error.to_string())
 }
 
 /// What the file `x.project.json` calls its instance, unless it says so itself.

@@ -14,6 +14,7 @@ use crossbeam_channel::{Receiver, RecvError, Sender, after, bounded, never, sele
 
 use super::{
     engine::{Board, Engine},
+    mirror::{Changes, Trust},
     pending::Pending,
     types::{Health, SessionError},
     watch::{Signal, Watch},
@@ -107,14 +108,13 @@ impl Run {
     /// Returns when nobody holds the session any more.
     fn follow(&mut self) {
         // The project was read unwatched, which is faster: so what changed meanwhile is still to
-        // be seen. After a panic the same, since who knows what was left half done.
-        match self.sender.take() {
-            Some(sender) => {
-                self.engine.mirror.follow(Watch::new(sender));
-                let changes = self.engine.mirror.refresh_all();
-                self.engine.apply(changes);
-            }
-            None => self.engine.rescan(),
+        // be seen.
+        if let Some(sender) = self.sender.take() {
+            self.engine.mirror.follow(Watch::new(sender));
+            self.look_at_all(Engine::apply);
+        } else {
+            self.engine.mirror.watch.lost_all();
+            self.look_at_all(Engine::remake_all);
         }
         loop {
             match self.wait() {
@@ -161,7 +161,8 @@ impl Run {
         match signal {
             Signal::Lost(reason) => {
                 log::warn!("file events were lost ({reason}); looking at everything again");
-                self.engine.rescan();
+                self.engine.mirror.watch.lost_all();
+                self.look_at_all(Engine::apply);
             }
             Signal::Gone(path) | Signal::Moved { from: path, .. } => self.engine.mirror.watch.disarm(path),
             Signal::Look(_) | Signal::Busy(_) => {}
@@ -172,9 +173,24 @@ impl Run {
     fn act(&mut self) {
         let paths = self.pending.take(clock::now());
         if !paths.is_empty() {
-            let changes = self.engine.mirror.refresh(paths.iter().map(PathBuf::as_path));
-            self.engine.apply(changes);
+            let changes = self.engine.mirror.refresh(paths.iter().map(PathBuf::as_path), Trust::Doubt);
+            self.take_in(changes, Engine::apply);
         }
+    }
+
+    fn look_at_all(&mut self, apply: fn(&mut Engine, Changes)) {
+        let changes = self.engine.mirror.refresh_all(Trust::Doubt);
+        self.take_in(changes, apply);
+    }
+
+    fn take_in(&mut self, mut changes: Changes, apply: fn(&mut Engine, Changes)) {
+        let (missing, busy) = (std::mem::take(&mut changes.missing), std::mem::take(&mut changes.busy));
+        self.pending.doubt(missing, busy, clock::now());
+        let replaced = self.pending.take_replaced(&changes.touched);
+        if !replaced.is_empty() {
+            changes.merge(self.engine.mirror.refresh(replaced.iter().map(PathBuf::as_path), Trust::Doubt));
+        }
+        apply(&mut self.engine, changes);
     }
 
     fn obey(&mut self, command: Command) {
@@ -185,10 +201,10 @@ impl Run {
                 }
                 let held = self.pending.take_all();
                 let changes = match paths {
-                    None => self.engine.mirror.refresh_all(),
+                    None => self.engine.mirror.refresh_all(Trust::Exact),
                     Some(paths) => {
                         let all = paths.iter().chain(&held).map(PathBuf::as_path);
-                        self.engine.mirror.refresh(all)
+                        self.engine.mirror.refresh(all, Trust::Exact)
                     }
                 };
                 self.engine.apply(changes);

@@ -69,8 +69,7 @@ impl Planner<'_> {
             return;
         }
         if self.mirror.roots.contains(path) {
-            replaced.extend(self.owners(path));
-            return;
+            replaced.extend(self.owners(path)); // and it may lie in another root besides
         }
         let mut item = path;
         while let Some(folder) = item.parent() {

@@ -26,7 +26,7 @@ pub(super) enum Signal {
     Busy(PathBuf),
     /// It went, or moved away.
     Gone(PathBuf),
-    /// It was moved; both ends have been reported one by one.
+    /// It was moved.
     Moved {
         /// Where it was.
         from: PathBuf,
@@ -53,8 +53,9 @@ impl Watch {
 
     /// One that sends to `signals`.
     pub fn new(signals: Sender<Signal>) -> Self {
+        let mut translator = Translator::default();
         let handler = move |event: notify::Result<Event>| {
-            for signal in translate(event) {
+            for signal in translator.translate(event) {
                 _ = signals.send(signal); // the session is gone
             }
         };
@@ -133,26 +134,59 @@ fn failure(path: Option<&Path>, error: &notify::Error) -> Problem {
     Problem { path: path.map(Path::to_path_buf), message }
 }
 
-fn translate(event: notify::Result<Event>) -> Vec<Signal> {
-    let event = match event {
-        Ok(event) if event.need_rescan() => return vec![Signal::Lost("the system's queue was full".to_owned())],
-        Ok(event) => event,
-        Err(error) => return vec![Signal::Lost(error.to_string())],
-    };
-    let signal: fn(PathBuf) -> Signal = match event.kind {
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Signal::Look,
-        EventKind::Access(_) => return Vec::new(),
-        EventKind::Modify(ModifyKind::Name(RenameMode::Both)) if event.paths.len() == 2 => {
-            let mut paths = event.paths.into_iter();
-            let moved = paths.next().zip(paths.next()).map(|(from, to)| Signal::Moved { from, to });
-            return moved.into_iter().collect();
+/// Turns events into signals.
+#[derive(Default)]
+struct Translator {
+    /// The first half of a move, and the number that its other half bears.
+    moving: Option<(usize, PathBuf)>,
+}
+
+impl Translator {
+    fn translate(&mut self, event: notify::Result<Event>) -> Vec<Signal> {
+        let event = match event {
+            Ok(event) if event.need_rescan() => return vec![Signal::Lost("the system's queue was full".to_owned())],
+            Ok(event) => event,
+            Err(error) => return vec![Signal::Lost(error.to_string())],
+        };
+        if let EventKind::Modify(ModifyKind::Name(mode)) = event.kind {
+            return self.renamed(mode, event);
         }
-        EventKind::Modify(ModifyKind::Name(RenameMode::To)) | EventKind::Create(CreateKind::Folder) => Signal::Look,
-        EventKind::Modify(ModifyKind::Name(RenameMode::From)) | EventKind::Remove(_) => Signal::Gone,
-        EventKind::Create(_) if EACH_FOLDER && event.paths.iter().any(|path| is_complete(path)) => Signal::Look,
-        EventKind::Create(_) | EventKind::Modify(_) | EventKind::Any | EventKind::Other => Signal::Busy,
-    };
-    event.paths.into_iter().map(signal).collect()
+        let signal: fn(PathBuf) -> Signal = match event.kind {
+            EventKind::Access(AccessKind::Close(AccessMode::Write)) => Signal::Look,
+            EventKind::Access(_) => return Vec::new(),
+            EventKind::Create(CreateKind::Folder) => Signal::Look,
+            EventKind::Create(_) if EACH_FOLDER && event.paths.iter().any(|path| is_complete(path)) => Signal::Look,
+            EventKind::Remove(_) => Signal::Gone,
+            EventKind::Create(_) | EventKind::Modify(_) | EventKind::Any | EventKind::Other => Signal::Busy,
+        };
+        event.paths.into_iter().map(signal).collect()
+    }
+
+    /// Both ends of a move in one signal, so that they are acted on together.
+    fn renamed(&mut self, mode: RenameMode, event: Event) -> Vec<Signal> {
+        let tracker = event.tracker();
+        let mut paths = event.paths.into_iter();
+        match mode {
+            // A moved folder's own word for what its parent has just reported.
+            RenameMode::From if EACH_FOLDER && tracker.is_none() => Vec::new(),
+            RenameMode::From => {
+                let from: Vec<PathBuf> = paths.collect();
+                self.moving = tracker.zip(from.first().cloned());
+                from.into_iter().map(Signal::Gone).collect()
+            }
+            RenameMode::To => {
+                let from = self.moving.take().filter(|(first, _)| Some(*first) == tracker).map(|(_, from)| from);
+                let Some(to) = paths.next() else { return Vec::new() };
+                vec![from.map_or_else(|| Signal::Look(to.clone()), |from| Signal::Moved { from, to: to.clone() })]
+            }
+            RenameMode::Both if EACH_FOLDER => Vec::new(), // its halves came one by one
+            RenameMode::Both => match (paths.next(), paths.next()) {
+                (Some(from), Some(to)) => vec![Signal::Moved { from, to }],
+                (one, _) => one.into_iter().map(Signal::Busy).collect(),
+            },
+            RenameMode::Any | RenameMode::Other => paths.map(Signal::Busy).collect(),
+        }
+    }
 }
 
 /// Whether what was just created was not opened for writing: a link of either kind.

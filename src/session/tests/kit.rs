@@ -61,7 +61,9 @@ impl Project {
     }
 
     pub fn serve_at(mut self, path: &Path) -> Self {
-        self.session = Some(ServeSession::start(path).expect("the project starts"));
+        let session = ServeSession::start(path).expect("the project starts");
+        session.catch_up(None).expect("it follows the files from here on");
+        self.session = Some(session);
         self
     }
 

@@ -1,0 +1,187 @@
+//! Odd files, links, and projects that lead in circles.
+
+use std::{fs, process};
+
+use super::kit::{BASE, Project, find};
+use crate::session::{ServeSession, SessionError};
+
+#[cfg(unix)]
+fn link(project: &Project, target: &str, at: &str) {
+    std::os::unix::fs::symlink(target, project.path(at)).expect("a link can be made");
+}
+
+#[cfg(unix)]
+#[test]
+fn c09_the_target_of_a_link_is_edited() {
+    let project = Project::new(&BASE.map(|(path, text)| (path, text)));
+    let outside = tempfile::TempDir::new().expect("a temporary folder");
+    let target = outside.path().join("ext/Lib.luau");
+    let write = |text: &str| {
+        fs::create_dir_all(outside.path().join("ext/Folder")).expect("folders can be made");
+        fs::write(&target, text).expect("a file can be written");
+        fs::write(outside.path().join("ext/Folder/Inner.luau"), text).expect("a file can be written");
+    };
+    write("return 1");
+    link(&project, target.to_str().expect("UTF-8"), "src/Lib.luau");
+    link(&project, outside.path().join("ext/Folder").to_str().expect("UTF-8"), "src/Linked");
+    let project = project.serve();
+    let is = |text: &str, path: &str| project.text(path).as_deref() == Some(text);
+    let seen = |text: &str| {
+        project.until("the link's target", |_| {
+            is(text, "ServerStorage.Kit.Lib") && is(text, "ServerStorage.Kit.Linked.Inner")
+        });
+    };
+    seen("return 1");
+    write("return 2");
+    seen("return 2");
+    fs::write(outside.path().join("ext/new"), "return 3").expect("a file can be written");
+    fs::rename(outside.path().join("ext/new"), &target).expect("it can be renamed");
+    project.until("the rename", |_| is("return 3", "ServerStorage.Kit.Lib"));
+    project.oracle();
+}
+
+#[cfg(unix)]
+#[test]
+fn c11_links_that_lead_in_circles() {
+    let project = Project::new(&BASE);
+    link(&project, ".", "src/loop");
+    link(&project, "nowhere", "src/Dangling.luau");
+    let project = project.serve();
+    assert!(find(project.session(), "ServerStorage.Kit.loop").is_empty());
+    assert_eq!(project.session().problems().len(), 2, "{:#?}", project.session().problems());
+    link(&project, "../..", "src/Deep/up");
+    link(&project, "../Deep", "src/Beta/across");
+    link(&project, "../Beta", "src/Deep/back");
+    project.until("the links are listed", |session| session.problems().len() > 3);
+    project.oracle();
+    project.remove("src/loop");
+    project.oracle();
+}
+
+#[cfg(unix)]
+#[test]
+fn c27_what_is_no_file_is_skipped() {
+    let project = Project::new(&BASE);
+    let fifo = |at: &str| {
+        let made = process::Command::new("mkfifo").arg(project.path(at)).status();
+        assert!(made.expect("mkfifo runs").success());
+    };
+    fifo("src/pipe.luau");
+    let _socket = std::os::unix::net::UnixListener::bind(project.path("src/s.luau")).expect("a socket");
+    project.write("src/Latin.luau", b"return '\xe9'");
+    project.write("src/Empty.rbxm", "");
+    let project = project.serve();
+    assert_eq!(project.session().problems().len(), 4, "{:#?}", project.session().problems());
+    assert!(project.text("ServerStorage.Kit.Alpha").is_some());
+    let made = process::Command::new("mkfifo").arg(project.path("src/Beta/pipe.luau")).status();
+    assert!(made.expect("mkfifo runs").success());
+    project.write("src/Latin.luau", "return 'é'");
+    project.until("the text is UTF-8 now", |session| !find(session, "ServerStorage.Kit.Latin").is_empty());
+    project.oracle();
+}
+
+#[test]
+fn c16_sources_above_the_project() {
+    let project = Project::new(&[
+        (
+            "app/default.project.json",
+            r#"{"name":"App","globIgnorePaths":["**/*.spec.luau"],"tree":{"$className":"DataModel","ServerStorage":{"Kit":{"$path":"../src"}}}}"#,
+        ),
+        ("src/Alpha.luau", "return 1"),
+        ("src/Alpha.spec.luau", "ignored"),
+        ("src/Pak/default.project.json", r#"{"name":"Pak","tree":{"$path":"lib"}}"#),
+        ("src/Pak/lib/init.luau", "return 'lib'"),
+    ]);
+    let app = project.path("app");
+    let project = project.serve_at(&app);
+    assert!(find(project.session(), "ServerStorage.Kit.Alpha.spec").is_empty());
+    let (_, looks) = project.session().look(&[project.id("ServerStorage.Kit.Alpha")]);
+    let look = looks[0].as_ref().expect("it is in the tree");
+    assert_eq!(look.fs_path.as_deref(), Some(std::path::Path::new("../src/Alpha.luau")));
+    project.write("src/Alpha.luau", "return 2");
+    project.write("src/More/Inner.luau", "return 3");
+    project.write("src/More/Inner.spec.luau", "ignored");
+    project.write("src/Pak/lib/Kid.luau", "return 'kid'");
+    project.until("the edit", |_| project.text("ServerStorage.Kit.Alpha").as_deref() == Some("return 2"));
+    project.oracle();
+    project.remove("src/More");
+    project.oracle();
+}
+
+#[cfg(unix)]
+#[test]
+fn c16_a_project_behind_a_link() {
+    let project = Project::new(&BASE.map(|(path, text)| (path, text)));
+    let outside = tempfile::TempDir::new().expect("a temporary folder");
+    let alias = outside.path().join("alias");
+    std::os::unix::fs::symlink(project.path(""), &alias).expect("a link can be made");
+    let project = project.serve_at(&alias);
+    project.write("src/Alpha.luau", "return 'through the link'");
+    project.oracle();
+}
+
+#[test]
+fn a_project_that_contains_itself_is_an_error_not_a_crash() {
+    let start = |tree: &str| {
+        let project = Project::new(&BASE);
+        project.write("default.project.json", format!(r#"{{"name":"Self","tree":{tree}}}"#));
+        ServeSession::start(&project.path("")).err()
+    };
+    for tree in [r#"{"$path":"."}"#, r#"{"$path":".."}"#, r#"{"$className":"Folder","A":{"$path":"src/.."}}"#] {
+        let error = start(tree).expect("it does not start");
+        assert!(
+            matches!(&error, SessionError::BrokenProject { detail, .. } if detail.contains("leads back")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn nested_projects_in_a_circle_are_cut_and_mended() {
+    let project = Project::base();
+    project.write("src/Pak/default.project.json", r#"{"name":"Pak","tree":{"$path":"."}}"#);
+    project.write("src/A/default.project.json", r#"{"name":"A","tree":{"$className":"Folder","B":{"$path":"../B"}}}"#);
+    project.write("src/B/default.project.json", r#"{"name":"B","tree":{"$className":"Folder","A":{"$path":"../A"}}}"#);
+    project.oracle();
+    assert!(project.session().problems().iter().any(|problem| problem.message.contains("leads back")));
+    project.write("src/Pak/default.project.json", r#"{"name":"Pak","tree":{"$path":"lib"}}"#);
+    project.write("src/Pak/lib/init.luau", "return 'mended'");
+    project.write("src/B/default.project.json", r#"{"name":"B","tree":{"$className":"Folder"}}"#);
+    project.until("no problem is left", |session| session.problems().is_empty());
+    project.oracle();
+}
+
+#[test]
+fn a_start_without_a_usable_project_says_what_it_looked_for() {
+    let project = Project::new(&[("src/Alpha.luau", "return 1")]);
+    let error = ServeSession::start(&project.path("")).err().expect("there is no project");
+    assert!(error.to_string().contains("default.project.json, default.project.jsonc"), "{error}");
+    assert!(!error.hint().is_empty());
+    project.write("default.project.json", "{\n\"name\": \"x\",\n!\n}");
+    let error = ServeSession::start(&project.path("")).err().expect("it is broken");
+    assert!(error.to_string().contains("line 3"), "{error}");
+    assert!(ServeSession::start(&project.path("nowhere")).is_err());
+}
+
+#[test]
+fn optional_paths_and_single_files() {
+    let project = Project::new(&BASE);
+    project.write(
+        "default.project.json",
+        r#"{"name":"Demo","tree":{"$className":"DataModel",
+            "ServerStorage":{"Kit":{"$path":"src"},"Opt":{"$path":{"optional":"opt"}}},
+            "ServerScriptService":{"Main":{"$path":"main.server.luau"}},
+            "ReplicatedStorage":{"$path":"shared"}}}"#,
+    );
+    project.write("main.server.luau", "print('main')");
+    let project = project.serve();
+    project.write("opt/Inner.luau", "return 'optional'");
+    project.write("shared/Common.luau", "return 'common'");
+    project.write("main.meta.json", r#"{"properties":{"Disabled":true}}"#);
+    project.until("the optional path", |session| !find(session, "ServerStorage.Opt.Inner").is_empty());
+    project.oracle();
+    project.write("main.server.luau", "print('edited')");
+    project.remove("opt");
+    project.remove("shared");
+    project.oracle();
+}
