@@ -4,6 +4,7 @@
 mod calls;
 mod hello;
 mod loss;
+mod model;
 mod runs;
 mod trees;
 

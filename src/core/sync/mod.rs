@@ -124,7 +124,7 @@ impl Run {
             .collect();
         let unresolved = self.decisions.iter().any(|decision| decision.op.is_none());
         match self.args.mode {
-            _ if self.decisions.is_empty() => Step::Done(Receipt::empty(self.cursor, self.args.mode)),
+            _ if self.decisions.is_empty() => Step::Done(self.nothing_to_do()),
             SyncMode::Dryrun => self.end(SyncStatus::Dryrun, "nothing was changed"),
             SyncMode::Fastfail if unresolved => {
                 self.end(SyncStatus::FastfailUnresolved, "something is unresolved, so nothing was changed")
@@ -166,6 +166,14 @@ impl Run {
         Step::Done(Receipt::new(status, self.cursor, changes, None))
     }
 
+    fn nothing_to_do(&self) -> Receipt {
+        let mut receipt = Receipt::empty(self.cursor, self.args.mode);
+        if self.args.paths.is_some() {
+            receipt.message = Some("nothing that `paths` names differs; there is nothing to do".into());
+        }
+        receipt
+    }
+
     fn end(&mut self, status: SyncStatus, message: &str) -> Step {
         let changes = std::mem::take(&mut self.decisions).into_iter().map(|decision| decision.change).collect();
         Step::Done(Receipt::new(status, self.cursor, changes, Some(message.to_owned())))
@@ -174,13 +182,25 @@ impl Run {
     fn in_scope(&self, change: &Change) -> bool {
         let Some(paths) = &self.args.paths else { return true };
         let Some(file) = &change.fs_path else { return false };
+        // A new file reaches Studio with the new folder that it lies in.
+        let folder = (change.patch_type == PatchType::Add).then(|| folder_of(file));
         paths.iter().any(|path| {
             let path = path.trim_end_matches('/');
-            path == "."
-                || path.is_empty()
-                || file == path
-                || file.strip_prefix(path).is_some_and(|r| r.starts_with('/'))
+            path == "." || path.is_empty() || is_within(file, path) || folder.is_some_and(|new| is_within(path, new))
         })
+    }
+}
+
+/// `path` is `parent` or lies below it.
+fn is_within(path: &str, parent: &str) -> bool {
+    path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The folder that an instance stands for, if it has one: its own, or that of its `init` file.
+fn folder_of(file: &str) -> &str {
+    match file.rsplit_once('/') {
+        Some((folder, name)) if name.starts_with("init.") => folder,
+        _ => file,
     }
 }
 
@@ -206,8 +226,8 @@ impl Change {
         self.studio_hash = result.hash.or(self.studio_hash);
         self.reason = result.error.clone();
         self.result = match result.status {
-            OpStatus::Done if result.hash.is_some() && result.hash != self.disk_hash => {
-                self.reason = Some("Studio reported another text than the one that was sent".into());
+            OpStatus::Done if result.hash != self.disk_hash => {
+                self.reason = Some("Studio did not name the text that was sent as the one that it has now".into());
                 ChangeResult::Failed
             }
             OpStatus::Done => ChangeResult::Done,

@@ -1,1 +1,134 @@
-//! tests
+//! Sync as a pure machine: the decision table row by row, then whole runs.
+
+mod runs;
+mod table;
+
+use std::collections::HashMap;
+
+use super::*;
+
+const BASE: &str = "return 'base'";
+const DISK: &str = "return 'disk'";
+const STUDIO: &str = "return 'studio'";
+const ID: NodeId = NodeId(1);
+const MODES: [SyncMode; 4] = [SyncMode::Standard, SyncMode::Manual, SyncMode::Fastfail, SyncMode::Dryrun];
+
+fn hash(text: &str) -> TextHash {
+    TextHash::of(text)
+}
+
+/// A script that differs; `studio` is its text there.
+fn differs(id: NodeId, studio: &str) -> Fact {
+    Fact { studio_hash: Some(hash(studio)), ..fact(FactKind::Differs, Some(id)) }
+}
+
+fn draft(id: NodeId, studio: &str) -> Fact {
+    Fact { is_draft: true, ..differs(id, studio) }
+}
+
+fn missing(id: NodeId) -> Fact {
+    fact(FactKind::Missing, Some(id))
+}
+
+fn extra(name: &str) -> Fact {
+    Fact { path: format!("Root.{name}"), parent: Some(NodeId(0)), ..fact(FactKind::Extra, None) }
+}
+
+fn fact(kind: FactKind, id: Option<NodeId>) -> Fact {
+    Fact {
+        kind,
+        id,
+        parent: None,
+        path: "as Studio says it".into(),
+        class_name: "ModuleScript".into(),
+        studio_hash: None,
+        is_draft: false,
+    }
+}
+
+/// A script of the tree in a file of its own.
+fn script(id: NodeId, text: &str) -> (NodeId, NodeView) {
+    let node = new_script(id, text);
+    let view = NodeView {
+        parent: Some(NodeId(0)),
+        path: format!("Root.{}", node.name),
+        class_name: "ModuleScript".into(),
+        fs_path: Some(format!("src/{}.luau", node.name)),
+        source: Some(text.into()),
+        hash: Some(hash(text)),
+        subtree: Some(node),
+    };
+    (id, view)
+}
+
+/// A folder of the tree with `children`.
+fn folder(id: NodeId, children: Vec<NewNode>) -> (NodeId, NodeView) {
+    let node = NewNode { id, name: format!("Dir{}", id.0), class_name: "Folder".into(), source: None, children };
+    let view = NodeView {
+        parent: Some(NodeId(0)),
+        path: format!("Root.{}", node.name),
+        class_name: "Folder".into(),
+        fs_path: Some(format!("src/{}", node.name)),
+        source: None,
+        hash: None,
+        subtree: Some(node),
+    };
+    (id, view)
+}
+
+fn new_script(id: NodeId, text: &str) -> NewNode {
+    NewNode {
+        id,
+        name: format!("Script{}", id.0),
+        class_name: "ModuleScript".into(),
+        source: Some(text.into()),
+        children: vec![],
+    }
+}
+
+/// Both sides have agreed on these.
+fn agreed(texts: &[(NodeId, &str)]) -> Agreement {
+    let mut agreement = Agreement::default();
+    for (id, text) in texts {
+        agreement.agree(*id, hash(text));
+    }
+    agreement
+}
+
+/// A run up to its decisions.
+fn run(
+    mode: SyncMode,
+    paths: Option<&[&str]>,
+    facts: Vec<Fact>,
+    views: impl IntoIterator<Item = (NodeId, NodeView)>,
+    agreement: &mut Agreement,
+) -> (Run, Step) {
+    let paths = paths.map(|paths| paths.iter().map(|path| (*path).to_owned()).collect());
+    let (mut run, step) = Run::start("run-1".into(), SyncArgs { mode, paths: paths.clone() });
+    assert_eq!(step, Step::CatchUp { paths });
+    assert_eq!(run.caught_up(7, agreement), Step::Compare { cursor: 7 });
+    let step = run.compared(facts, agreement);
+    if !matches!(step, Step::Look { .. }) {
+        return (run, step);
+    }
+    let step = run.looked(HashMap::from_iter(views), agreement);
+    (run, step)
+}
+
+fn receipt(step: Step) -> Receipt {
+    match step {
+        Step::Done(receipt) => receipt,
+        other => panic!("the run has not ended: {other:?}"),
+    }
+}
+
+fn ops(step: Step) -> Vec<PlanOp> {
+    match step {
+        Step::Apply { ops } => ops,
+        other => panic!("not a plan: {other:?}"),
+    }
+}
+
+fn result(id: NodeId, status: OpStatus, text: Option<&str>) -> OpResult {
+    OpResult { id, status, hash: text.map(hash), error: None }
+}

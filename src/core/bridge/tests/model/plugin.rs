@@ -1,0 +1,181 @@
+//! A plugin that keeps to the protocol.
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+
+use super::super::{hello, hello0, with};
+use crate::core::{
+    ids::{NodeId, RequestId},
+    protocol::{Notice, Request, RequestBody, ServerFrame},
+    studios::LinkId,
+    text::TextHash,
+};
+
+/// The text of each script in the model's tree.
+pub(super) const TEXT: &str = "return 'tree'";
+
+/// One plugin: what it remembers and what runs in it.
+pub(super) struct Plugin {
+    pub place: u64,
+    pub level1: bool,
+    pub link: Option<LinkId>,
+    loads: u64,
+    welcomed: bool,
+    server: Option<Value>,
+    highest: u64,
+    running: Vec<(RequestId, RequestBody)>,
+    /// Results that were not acknowledged.
+    pending: Vec<(RequestId, Value)>,
+    /// What it says next.
+    pub says: VecDeque<Value>,
+}
+
+impl Plugin {
+    pub fn new(place: u64, level1: bool) -> Self {
+        Self {
+            place,
+            level1,
+            link: None,
+            loads: 0,
+            welcomed: false,
+            server: None,
+            highest: 0,
+            running: Vec::new(),
+            pending: Vec::new(),
+            says: VecDeque::new(),
+        }
+    }
+
+    pub fn reload(&mut self) {
+        *self = Self { loads: self.loads + 1, ..Self::new(self.place, self.level1) };
+    }
+
+    /// It opens `link` and says hello. What it told its last link is gone with that.
+    pub fn connect(&mut self, link: LinkId, index: usize) {
+        self.link = Some(link);
+        self.welcomed = false;
+        self.says.clear();
+        if !self.level1 {
+            self.running.clear();
+            return self.says.push_back(hello0(self.place));
+        }
+        let ids = |requests: Vec<&RequestId>| json!(requests);
+        let memory = json!({
+            "serverId": self.server, "lastN": self.highest,
+            "inFlight": ids(self.running.iter().map(|(id, _)| id).collect()),
+            "pending": ids(self.pending.iter().map(|(id, _)| id).collect()),
+        });
+        self.says.push_back(with(hello(&format!("session-{index}-{}", self.loads), self.place), memory));
+    }
+
+    /// The highest request number that the hello told.
+    pub fn last_n(&self) -> u64 {
+        self.highest
+    }
+
+    /// It reads a frame; the request that it begins to run.
+    pub fn read(&mut self, frame: ServerFrame) -> Option<RequestId> {
+        match frame {
+            ServerFrame::Request(request) => return Some(self.begin(request)),
+            ServerFrame::Notice(Notice::Welcome(welcome)) => {
+                self.server = Some(json!(welcome.server_id));
+                self.welcomed = true;
+                self.says.extend(self.pending.iter().map(|(_, result)| result.clone()));
+            }
+            ServerFrame::Notice(Notice::Heartbeat { timestamp }) => {
+                self.says.push_back(json!({"type": "alive", "timestamp": timestamp}));
+            }
+            ServerFrame::Notice(Notice::Tree(part)) => {
+                self.says.push_back(json!({"type": "taken", "part": part.part}));
+                if part.last {
+                    self.says.push_back(json!({"type": "treeReady", "treeId": part.tree_id, "cursor": part.cursor}));
+                }
+            }
+            ServerFrame::Notice(Notice::Cancel { request_id, .. }) => self.cancel(&request_id),
+            ServerFrame::Notice(Notice::Ack { request_id, .. }) => self.pending.retain(|(id, _)| *id != request_id),
+            ServerFrame::Notice(
+                Notice::Patch(_) | Notice::PlanPart { .. } | Notice::Rejected { .. } | Notice::Bye { .. },
+            ) => {}
+        }
+        None
+    }
+
+    fn begin(&mut self, request: Request) -> RequestId {
+        if self.level1 {
+            let n = request.n.expect("a request of level 1 is numbered");
+            assert!(n > self.highest, "{request:?} would be ignored: {} was received", self.highest);
+            self.highest = n;
+        }
+        self.running.push((request.request_id.clone(), request.body));
+        request.request_id
+    }
+
+    /// A plan is never interrupted, and code that runs cannot always be stopped.
+    fn cancel(&mut self, request: &RequestId) {
+        let stops = |body: &RequestBody| matches!(body, RequestBody::Sync { .. } | RequestBody::GetScript { .. });
+        if self.running.iter().any(|(id, body)| id == request && !stops(body)) {
+            return self.says.push_back(json!({"type": "stillRunning", "requestId": request}));
+        }
+        self.running.retain(|(id, _)| id != request);
+        self.says.push_back(json!({"type": "cancelled", "requestId": request}));
+    }
+
+    /// It finishes one of its requests.
+    pub fn finish(&mut self, which: usize) {
+        if self.running.is_empty() {
+            return;
+        }
+        let (id, body) = self.running.remove(which % self.running.len());
+        let result = with(answer(&body, which), json!({ "requestId": id }));
+        if self.level1 {
+            self.pending.push((id, result.clone()));
+        }
+        if self.welcomed || !self.level1 {
+            self.says.push_back(result);
+        }
+    }
+
+    pub fn repeat(&mut self, which: usize) {
+        let result = self.pending.get(which % self.pending.len().max(1)).map(|(_, result)| result.clone());
+        if self.welcomed {
+            self.says.extend(result);
+        }
+    }
+}
+
+/// The result of a request. It carries the caller, so that a mix-up shows.
+fn answer(body: &RequestBody, which: usize) -> Value {
+    match body {
+        RequestBody::Tool { .. } if which == 3 => json!({"status": "error", "response": "boom"}),
+        RequestBody::Tool { args, .. } => json!({"status": "success", "response": args["caller"]}),
+        RequestBody::GetScript { id, .. } => {
+            let source = id.expect("a script is asked for by its id").0.to_string();
+            json!({"status": "success", "source": source, "studioHash": "opaque"})
+        }
+        RequestBody::Sync { .. } if which == 3 => json!({"status": "success", "facts": []}),
+        RequestBody::Sync { run_id, .. } => {
+            let run = run_id.as_ref().expect("a run has a name").to_string();
+            let id = NodeId(1_000 + run.trim_start_matches("id-").parse::<u128>().expect("ids are counted"));
+            let kind = if which == 2 { "differs" } else { "missing" };
+            let fact = json!({
+                "kind": kind, "id": id, "path": "x", "className": "ModuleScript", "studioHash": TextHash::of("mine"),
+            });
+            json!({"status": "success", "facts": [fact]})
+        }
+        RequestBody::Plan { ops, .. } => {
+            let results: Vec<Value> = ops
+                .iter()
+                .map(|op| match op {
+                    crate::core::protocol::PlanOp::SetSource { id, .. } => *id,
+                    crate::core::protocol::PlanOp::Add { node, .. } => node.id,
+                })
+                .map(|id| match which {
+                    4 => json!({"id": id, "status": "failed", "error": "locked"}),
+                    _ => json!({"id": id, "status": "done", "hash": TextHash::of(TEXT)}),
+                })
+                .collect();
+            json!({"status": "success", "results": results})
+        }
+    }
+}

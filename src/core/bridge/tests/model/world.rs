@@ -1,0 +1,400 @@
+//! The bridge among plugins, links and a serve session, with the promises that hold at every step.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use serde_json::{Value, json};
+
+use super::{
+    super::*,
+    Do,
+    plugin::{Plugin, TEXT},
+};
+use crate::core::{
+    ids::RunId,
+    protocol::{NewNode, Notice, PluginFrame, Request, ServerFrame},
+    sync::NodeView,
+};
+
+/// A link as the world sees it.
+struct Wire {
+    place: u64,
+    level1: bool,
+    to_plugin: VecDeque<ServerFrame>,
+    to_server: VecDeque<Value>,
+    /// The bridge asked for its end.
+    closing: bool,
+    /// The bridge was told of its end.
+    closed: bool,
+    /// Nothing gets through any more.
+    broken: bool,
+    /// Of the last request on it; at first what the hello told.
+    last_n: u64,
+}
+
+/// What the serve session was asked.
+enum Task {
+    Tree(LinkId),
+    CatchUp(RunId),
+    Look(RunId, Vec<NodeId>),
+}
+
+pub(super) struct World {
+    rig: Rig,
+    plugins: Vec<Plugin>,
+    wires: BTreeMap<LinkId, Wire>,
+    tasks: VecDeque<Task>,
+    /// Who still waits, and until when.
+    waiting: BTreeMap<CallerId, Moment>,
+    abandoned: HashSet<CallerId>,
+    runs: HashMap<RunId, CallerId>,
+    /// Requests as they were first sent, and on which links.
+    sent: BTreeMap<RequestId, (Request, Vec<LinkId>)>,
+    ran: HashSet<RequestId>,
+    cursor: u32,
+    successes: usize,
+}
+
+impl World {
+    /// Two Studios, a second window of the first, and a level-0 plugin.
+    pub fn new() -> Self {
+        Self {
+            rig: Rig::new(),
+            plugins: vec![Plugin::new(1, true), Plugin::new(2, true), Plugin::new(1, true), Plugin::new(3, false)],
+            wires: BTreeMap::new(),
+            tasks: VecDeque::new(),
+            waiting: BTreeMap::new(),
+            abandoned: HashSet::new(),
+            runs: HashMap::new(),
+            sent: BTreeMap::new(),
+            ran: HashSet::new(),
+            cursor: 0,
+            successes: 0,
+        }
+    }
+
+    pub fn successes(&self) -> usize {
+        self.successes
+    }
+
+    pub fn step(&mut self, step: Do) {
+        match step {
+            Do::Connect(plugin) => self.connect(plugin),
+            Do::Reload(plugin) => self.plugins[plugin].reload(),
+            Do::Read(plugin) => self.read(plugin),
+            Do::Serve(which) => self.serve(which),
+            Do::Finish(plugin, which) => self.plugins[plugin].finish(which),
+            Do::Repeat(plugin, which) => self.plugins[plugin].repeat(which),
+            Do::Noise(plugin, which) => self.noise(plugin, which),
+            Do::Bye(plugin) => self.plugins[plugin].says.push_back(json!({"type": "bye", "reason": "Unloading"})),
+            Do::Cut(plugin) => self.cut(plugin),
+            Do::SeeClosed(which) => self.see_closed(which),
+            Do::NotSent(which) => {
+                let request = self.sent.keys().nth(which).cloned();
+                self.event(Event::NotSent { request, size: 20_000_000 });
+            }
+            Do::Call { place, ask, patience } => self.call(place, ask, millis(patience)),
+            Do::Abandon(which) => {
+                if let Some(caller) = self.waiting.keys().nth(which).copied() {
+                    self.abandoned.insert(caller);
+                    self.event(Event::Abandon { caller });
+                    assert!(!self.waiting.contains_key(&caller), "whoever gives up is settled at once");
+                }
+            }
+            Do::Answer(well) => self.answer(well),
+            Do::Patch => {
+                self.cursor += 1;
+                self.event(patch(self.cursor, super::super::script(1, TEXT)));
+            }
+            Do::Pass(time) => self.pass(millis(time)),
+            Do::Oversleep(time) => {
+                self.rig.now += millis(time);
+                self.event(Event::Tick);
+                self.nothing_overdue();
+            }
+            Do::Places(which) => {
+                let lists = [PlacePolicy::default(), serves(&[1, 3]), serves(&[2]), PlacePolicy::default()];
+                self.event(Event::Places(lists[which].clone()));
+            }
+        }
+        self.transmit();
+    }
+
+    /// The server stops; then all that was on its way still arrives.
+    pub fn end(&mut self) {
+        self.event(Event::Shutdown);
+        assert!(self.waiting.is_empty(), "never settled: {:?}", self.waiting);
+        while !self.tasks.is_empty() {
+            self.answer(true);
+        }
+        while self.wires.values().any(|wire| !wire.to_server.is_empty()) {
+            self.serve(0);
+        }
+        let links: Vec<LinkId> = self.wires.keys().copied().collect();
+        for link in links {
+            self.tell_closed(link);
+        }
+        self.pass(seconds(60));
+        assert_eq!(self.rig.bridge.next_tick(), Moment::MAX, "something is left behind");
+    }
+
+    fn event(&mut self, event: Event) {
+        let out = self.rig.event(event);
+        self.carry_out(out);
+    }
+
+    fn pass(&mut self, time: Duration) {
+        let out = self.rig.pass(time);
+        self.carry_out(out);
+        self.nothing_overdue();
+    }
+
+    fn nothing_overdue(&self) {
+        let now = self.rig.now;
+        assert!(self.waiting.values().all(|deadline| *deadline > now), "overdue at {now:?}: {:?}", self.waiting);
+        assert!(self.rig.bridge.next_tick() > now, "a tick leaves nothing to do at the same moment");
+    }
+
+    fn connect(&mut self, index: usize) {
+        self.rig.links += 1;
+        let link = LinkId(self.rig.links);
+        let plugin = &mut self.plugins[index];
+        plugin.connect(link, index);
+        let wire = Wire {
+            place: plugin.place,
+            level1: plugin.level1,
+            to_plugin: VecDeque::new(),
+            to_server: VecDeque::new(),
+            closing: false,
+            closed: false,
+            broken: false,
+            last_n: plugin.last_n(),
+        };
+        self.wires.insert(link, wire);
+        self.event(Event::Opened { link });
+    }
+
+    /// What the plugins say gets onto their links.
+    fn transmit(&mut self) {
+        for plugin in &mut self.plugins {
+            let Some(wire) = plugin.link.and_then(|link| self.wires.get_mut(&link)) else {
+                plugin.says.clear();
+                continue;
+            };
+            if !wire.broken {
+                wire.to_server.append(&mut plugin.says);
+            }
+        }
+    }
+
+    fn read(&mut self, index: usize) {
+        let plugin = &mut self.plugins[index];
+        let Some(wire) = plugin.link.and_then(|link| self.wires.get_mut(&link)) else { return };
+        match wire.to_plugin.pop_front() {
+            Some(frame) => {
+                if let Some(request) = plugin.read(frame) {
+                    assert!(self.ran.insert(request.clone()), "{request} runs twice");
+                }
+            }
+            None if wire.closing => plugin.link = None,
+            None => {}
+        }
+    }
+
+    fn serve(&mut self, which: usize) {
+        let busy: Vec<LinkId> =
+            self.wires.iter().filter(|(_, wire)| !wire.to_server.is_empty()).map(|(link, _)| *link).collect();
+        let Some(link) = busy.get(which % busy.len().max(1)).copied() else { return };
+        let wire = self.wires.get_mut(&link).expect("found a moment ago");
+        let frame = wire.to_server.pop_front().expect("busy");
+        if !wire.closed {
+            self.event(Event::Frame { link, frame: PluginFrame::parse(&frame.to_string()) });
+        }
+    }
+
+    fn noise(&mut self, index: usize, which: usize) {
+        let noises = [
+            json!({"requestId": "id-1", "status": "success", "response": "not yours"}),
+            json!({"type": "progress", "requestId": "id-2", "progress": 1}),
+            json!({"type": "telepathy"}),
+            json!({"type": "taken", "part": which}),
+            json!({"type": "treeReady", "treeId": TREE, "cursor": which}),
+            json!({"type": "taken"}),
+            json!({"type": "roblox_log", "message": "hi", "level": 0}),
+            json!({"type": "taken", "requestId": "id-3", "part": 0}),
+        ];
+        // A result that was never asked for must be one of another server: ids are unique for ever.
+        let noise = noises[which].clone();
+        let noise = if which == 0 { with(noise, json!({"requestId": "of another server"})) } else { noise };
+        self.plugins[index].says.push_back(noise);
+    }
+
+    fn cut(&mut self, index: usize) {
+        let Some(link) = self.plugins[index].link.take() else { return };
+        let wire = self.wires.get_mut(&link).expect("links are never forgotten");
+        wire.broken = true;
+        wire.to_plugin.clear();
+        wire.to_server.clear();
+    }
+
+    fn see_closed(&mut self, which: usize) {
+        let in_use: Vec<LinkId> = self.plugins.iter().filter_map(|plugin| plugin.link).collect();
+        let over: Vec<LinkId> = self
+            .wires
+            .iter()
+            .filter(|(link, wire)| !wire.closed && (wire.broken || wire.closing || !in_use.contains(link)))
+            .map(|(link, _)| *link)
+            .collect();
+        if let Some(link) = over.get(which % over.len().max(1)) {
+            self.tell_closed(*link);
+        }
+    }
+
+    fn tell_closed(&mut self, link: LinkId) {
+        let wire = self.wires.get_mut(&link).expect("links are never forgotten");
+        if !std::mem::replace(&mut wire.closed, true) {
+            self.event(Event::Closed { link, reason: "gone".into() });
+        }
+    }
+
+    fn call(&mut self, place: u64, ask: usize, patience: Duration) {
+        let caller = CallerId(self.rig.callers + 1);
+        let ask = match ask {
+            0 => Ask::Tool { name: "run_code", args: json!({"caller": caller.0, "place": place}) },
+            1 => Ask::GetScript { id: NodeId(caller.0.into()), from_draft: false },
+            _ => Ask::Sync(SyncArgs::default()),
+        };
+        self.waiting.insert(caller, self.rig.now + patience);
+        let (_, out) = self.rig.call(Some(&format!("place:{place}")), patience, ask);
+        for effect in &out.0 {
+            if let Effect::CatchUp { run, .. } = effect {
+                self.runs.insert(run.clone(), caller);
+            }
+        }
+        self.carry_out(out);
+    }
+
+    fn answer(&mut self, well: bool) {
+        let event = match self.tasks.pop_front() {
+            None => return,
+            Some(Task::Tree(link)) => {
+                let nodes = vec![super::super::script(1, TEXT)];
+                let part = TreePart { tree_id: TREE.into(), cursor: self.cursor, part: 0, last: true, nodes };
+                Event::TreeBuilt { link, parts: vec![part] }
+            }
+            Some(Task::CatchUp(run)) => {
+                let result = if well { Ok(self.cursor) } else { Err(ToolError::failed("no such file", "make it")) };
+                Event::CaughtUp { run, result }
+            }
+            Some(Task::Look(run, ids)) => {
+                let views = ids.into_iter().map(|id| (id, view(id, &run))).collect();
+                Event::Looked { run, views }
+            }
+        };
+        self.event(event);
+    }
+
+    fn carry_out(&mut self, out: Out) {
+        for effect in out.0 {
+            match effect {
+                Effect::Send { link, frame } => self.send(link, frame),
+                Effect::Close { link, .. } => {
+                    let wire = self.wires.get_mut(&link).expect("only links that were opened are closed");
+                    assert!(!wire.closed && !wire.closing, "{link:?} is closed twice");
+                    wire.closing = true;
+                }
+                Effect::Settle { caller, outcome } => self.settled(caller, outcome),
+                Effect::BuildTree { link } => self.tasks.push_back(Task::Tree(link)),
+                Effect::CatchUp { run, .. } => self.tasks.push_back(Task::CatchUp(run)),
+                Effect::Look { run, ids, .. } => self.tasks.push_back(Task::Look(run, ids)),
+                Effect::Progress { caller, .. } => {
+                    assert!(self.waiting.contains_key(&caller), "progress after the end");
+                }
+                Effect::Output { .. } | Effect::Note(_) => {}
+            }
+        }
+    }
+
+    fn send(&mut self, link: LinkId, frame: ServerFrame) {
+        let wire = self.wires.get_mut(&link).expect("only links that were opened are sent to");
+        assert!(!wire.closed && !wire.closing, "{frame:?} on a link that is closed");
+        match &frame {
+            ServerFrame::Request(request) => check_request(wire, link, request, &mut self.sent),
+            ServerFrame::Notice(notice) => {
+                let known = wire.level1 || matches!(notice, Notice::Rejected { .. });
+                assert!(known, "a level-0 plugin does not know {notice:?}");
+            }
+        }
+        if !wire.broken {
+            wire.to_plugin.push_back(frame);
+        }
+    }
+
+    fn settled(&mut self, caller: CallerId, outcome: Result<Answer, ToolError>) {
+        assert!(self.waiting.remove(&caller).is_some(), "{caller:?} is settled twice, now with {outcome:?}");
+        if self.abandoned.contains(&caller) {
+            assert_eq!(outcome.expect_err("it gave up").code, ErrorCode::Cancelled);
+            return;
+        }
+        self.successes += usize::from(outcome.is_ok());
+        match outcome {
+            Ok(Answer::Tool(response)) => assert_eq!(response, json!(caller.0), "the result of another call"),
+            Ok(Answer::Script(script)) => assert_eq!(script.source, caller.0.to_string(), "another call's script"),
+            Ok(Answer::Receipt(receipt)) => {
+                for change in &receipt.changes {
+                    let run = RunId::from(change.path.as_str());
+                    assert_eq!(self.runs.get(&run), Some(&caller), "the receipt of another run");
+                }
+            }
+            Ok(Answer::Status { .. }) => panic!("nobody asked"),
+            Err(error) => assert!(!error.message.is_empty() && !error.hint.is_empty(), "{error:?}"),
+        }
+    }
+}
+
+/// It is numbered above all before it on this link, goes to the Studio that was meant, and when it
+/// is sent again it is the same request on another link.
+fn check_request(
+    wire: &mut Wire,
+    link: LinkId,
+    request: &Request,
+    sent: &mut BTreeMap<RequestId, (Request, Vec<LinkId>)>,
+) {
+    match (wire.level1, request.n, request.remaining_ms) {
+        (true, Some(n), Some(_)) => {
+            assert!(n > wire.last_n, "{request:?} after number {}", wire.last_n);
+            wire.last_n = n;
+        }
+        (false, None, None) => {}
+        _ => panic!("numbered if and only if the plugin is ours: {request:?}"),
+    }
+    if let crate::core::protocol::RequestBody::Tool { args, .. } = &request.body {
+        assert_eq!(args["place"], json!(wire.place), "a call of another place");
+    }
+    let (first, links) = sent.entry(request.request_id.clone()).or_insert_with(|| (request.clone(), Vec::new()));
+    let again = Request { remaining_ms: first.remaining_ms, ..request.clone() };
+    assert_eq!(&again, first, "sent again, but not the same");
+    assert!(request.remaining_ms <= first.remaining_ms, "time does not grow");
+    assert!(!links.contains(&link), "sent twice on one link");
+    assert!(links.is_empty() || wire.level1, "nothing is ever sent again to a level-0 plugin");
+    links.push(link);
+}
+
+/// Any node is a script that carries its run's name.
+fn view(id: NodeId, run: &RunId) -> NodeView {
+    let node = NewNode {
+        id,
+        name: "New".into(),
+        class_name: "ModuleScript".into(),
+        source: Some(TEXT.into()),
+        children: vec![],
+    };
+    NodeView {
+        parent: Some(NodeId(0)),
+        path: run.to_string(),
+        class_name: "ModuleScript".into(),
+        fs_path: None,
+        source: Some(TEXT.into()),
+        hash: Some(TextHash::of(TEXT)),
+        subtree: Some(node),
+    }
+}
