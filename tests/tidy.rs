@@ -93,7 +93,7 @@ fn long_functions(path: &Path, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let code = line.trim_start();
-        let indent = &line[..line.len() - code.len()];
+        let indent = line.strip_suffix(code).unwrap_or_default();
         match &open {
             Some((start, closing, name)) if line == closing || line.starts_with(&format!("{closing})")) => {
                 let length = number - start + 1;

@@ -119,7 +119,10 @@ fn a_wrong_command_line_says_what_to_do() {
     let folder = project.path().join("src").display().to_string();
     let (code, text) = run(&["serve", &folder]);
     assert_eq!(code, Some(1));
-    assert!(text.contains("no project file") && text.contains("default.project.json") && text.contains("next:"), "{text}");
+    assert!(
+        text.contains("no project file") && text.contains("default.project.json") && text.contains("next:"),
+        "{text}"
+    );
 
     save(project.path(), "default.project.json", "{\n  \"name\": \"x\",\n  \"tree\": :\n}\n");
     let (code, text) = run(&["serve", &project.path().display().to_string()]);

@@ -338,7 +338,9 @@ impl World {
         self.successes += usize::from(outcome.is_ok());
         match outcome {
             Ok(Answer::Tool(response)) => assert_eq!(response, json!(caller.0), "the result of another call"),
-            Ok(Answer::Script(script)) => assert_eq!(script.source, caller.0.to_string(), "another call's script"),
+            Ok(Answer::Script { script, .. }) => {
+                assert_eq!(script.source, caller.0.to_string(), "another call's script")
+            }
             Ok(Answer::Receipt(receipt)) => {
                 for change in &receipt.changes {
                     let run = RunId::from(change.path.as_str());
