@@ -189,8 +189,8 @@ impl Mirror {
 
 /// Whether librojo leaves `path` out of the folder it lies in.
 pub(super) fn is_ignored(context: &InstanceContext, path: &Path) -> bool {
-    let matching = context.path_ignore_rules.iter().filter(|rule| rule.matches(path));
-    matching.last().is_some_and(|rule| !rule.is_negation())
+    let mut matching = context.path_ignore_rules.iter().filter(|rule| rule.matches(path));
+    matching.next_back().is_some_and(|rule| !rule.is_negation())
 }
 
 /// The context that `project` gives to what is in it. Its rules cannot be named from here, so

@@ -23,6 +23,7 @@ mod run;
 mod state;
 mod targets;
 mod types;
+mod walk;
 mod watch;
 pub mod wire;
 

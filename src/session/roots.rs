@@ -180,8 +180,8 @@ impl Roots {
 /// Whether the globs of `project` ignore `path`, which is relative to its folder. The last glob
 /// that matches decides.
 pub(super) fn ignored(project: &Project, path: &Path) -> bool {
-    let matching = project.glob_ignore_paths.iter().filter(|glob| glob.is_match(path));
-    matching.last().is_some_and(|glob| !glob.is_negation())
+    let mut matching = project.glob_ignore_paths.iter().filter(|glob| glob.is_match(path));
+    matching.next_back().is_some_and(|glob| !glob.is_negation())
 }
 
 /// The way from `folder` to `path`, with `..` where it has to climb.

@@ -4,3 +4,4 @@
 mod kit;
 mod live;
 mod odd;
+mod reconcile;

@@ -1,0 +1,197 @@
+//! One look at the disk, from a path downwards: what is found there goes into the mirror.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use librojo::Project;
+use memofs::VfsSnapshot;
+
+use super::{
+    disk::{self, Seen, Stamp, What},
+    mirror::{Changes, Entry, Mirror, Trust, is_script},
+};
+
+/// Folders nested deeper are cut off: librojo recurses, and a stack is finite.
+const MAX_DEPTH: usize = 128;
+
+/// Files found by a walk, to be read together.
+#[derive(Default)]
+struct Found {
+    files: Vec<PathBuf>,
+    /// Folders that were new: what is in them is not touched on its own.
+    new_folders: BTreeSet<PathBuf>,
+}
+
+impl Mirror {
+    pub(super) fn refresh_tree(&mut self, path: &Path, changes: &mut Changes) {
+        let mut found = Found::default();
+        self.visit(path, disk::look(path), &mut found, changes);
+        let contents = disk::read_all(&found.files);
+        for (path, mut contents) in found.files.iter().zip(contents) {
+            if self.trust == Trust::Exact && self.holds(path) {
+                contents = contents.and_then(|contents| disk::read_written(path, contents));
+            }
+            let inside_new = path.ancestors().skip(1).any(|above| found.new_folders.contains(above));
+            self.take_in(path, contents, inside_new, changes);
+        }
+    }
+
+    fn visit(&mut self, path: &Path, seen: Seen, found: &mut Found, changes: &mut Changes) {
+        self.problems.remove(path);
+        match &seen.link {
+            Some(target) => {
+                self.watch.arm_above(target, None);
+                self.links.insert(path.to_path_buf(), target.clone());
+            }
+            None => _ = self.links.remove(path),
+        }
+        match self.fit(path, seen) {
+            Ok(Some((What::File(stamp), _))) => self.visit_file(path, stamp, found, changes),
+            Ok(Some((_, real))) => self.visit_folder(path, real, found, changes),
+            Ok(None) => self.leave(path, changes),
+            Err(problem) => {
+                self.problems.insert(path.to_path_buf(), problem);
+                self.leave(path, changes);
+            }
+        }
+    }
+
+    /// Whether to serve what was seen: `Ok(None)` if there is nothing that matters, an error if
+    /// it cannot be served. With it, where a folder really is.
+    fn fit(&self, path: &Path, seen: Seen) -> Result<Option<(What, PathBuf)>, String> {
+        if path.to_str().is_none() {
+            return Err("the name is not UTF-8; skipped".to_owned());
+        }
+        if self.roots.ignores(path) {
+            return Ok(None);
+        }
+        match seen.what {
+            What::Nothing if seen.link.is_some() => Err("the link leads nowhere; skipped".to_owned()),
+            What::Nothing => Ok(None),
+            What::Unfit(reason) => Err(reason),
+            What::File(_) if !self.roots.wants_file(path) => Ok(None),
+            What::File(stamp) => Ok(Some((What::File(stamp), PathBuf::new()))),
+            What::Folder => {
+                let above = path.ancestors().skip(1).map_while(|above| match self.entries.get(above) {
+                    Some(Entry::Folder { real, .. }) => Some(real),
+                    _ => None,
+                });
+                let above: Vec<&PathBuf> = above.collect();
+                if above.len() >= MAX_DEPTH {
+                    return Err(format!("more than {MAX_DEPTH} folders deep; skipped"));
+                }
+                let real = seen.link.or_else(|| Some(above.first()?.join(path.file_name()?)));
+                let real = real.or_else(|| fs::canonicalize(path).ok()).unwrap_or_else(|| path.to_path_buf());
+                if above.iter().any(|above| above.starts_with(&real)) {
+                    return Err("the link leads to a folder that it lies in; skipped".to_owned());
+                }
+                Ok(Some((What::Folder, real)))
+            }
+        }
+    }
+
+    fn visit_file(&mut self, path: &Path, stamp: Stamp, found: &mut Found, changes: &mut Changes) {
+        match self.entries.get(path) {
+            Some(Entry::File { stamp: known, settled: true }) if *known == stamp => return,
+            Some(Entry::Folder { .. }) => self.leave(path, changes),
+            _ => {}
+        }
+        found.files.push(path.to_path_buf());
+    }
+
+    fn visit_folder(&mut self, path: &Path, real: PathBuf, found: &mut Found, changes: &mut Changes) {
+        if !matches!(self.entries.get(path), Some(Entry::Folder { real: known, .. }) if *known == real) {
+            self.leave(path, changes);
+            self.adopt(path, Entry::Folder { real: real.clone(), children: BTreeSet::new() });
+            // A folder must be there before its files; again would empty it.
+            self.load(path, VfsSnapshot::empty_dir());
+            if !path.parent().is_some_and(|above| found.new_folders.contains(above)) {
+                changes.touch(path);
+            }
+            found.new_folders.insert(path.to_path_buf());
+        }
+        // Watched before it is listed: nothing can be made in between unseen.
+        self.watch.arm(&real);
+        let listed: BTreeMap<PathBuf, Option<fs::Metadata>> = match list(path) {
+            Ok(listed) => listed,
+            Err(error) => {
+                self.problems.insert(path.to_path_buf(), error.to_string());
+                BTreeMap::new()
+            }
+        };
+        for child in self.children(path) {
+            match self.trust {
+                _ if listed.contains_key(&child) => {}
+                Trust::Exact => self.leave(&child, changes),
+                Trust::Doubt => changes.missing.push(child),
+            }
+        }
+        for (child, metadata) in listed {
+            let seen = metadata.map_or_else(|| disk::look(&child), |metadata| disk::judge(&child, &metadata));
+            self.visit(&child, seen, found, changes);
+        }
+    }
+
+    fn take_in(
+        &mut self,
+        path: &Path,
+        contents: io::Result<(Vec<u8>, Stamp)>,
+        inside_new: bool,
+        changes: &mut Changes,
+    ) {
+        let (bytes, stamp) = match contents {
+            Ok(contents) => contents,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return self.leave(path, changes),
+            Err(error) => return self.refuse(path, error.to_string(), changes),
+        };
+        if is_script(path) && std::str::from_utf8(&bytes).is_err() {
+            return self.refuse(path, "not UTF-8; skipped".to_owned(), changes);
+        }
+        let known = self.holds(path).then(|| self.contents(path)).flatten();
+        let emptied = bytes.is_empty() && !stamp.settled() && known.as_ref().is_some_and(|known| !known.is_empty());
+        if emptied && self.trust == Trust::Doubt {
+            return changes.busy.push(path.to_path_buf());
+        }
+        self.adopt(path, Entry::File { stamp, settled: stamp.settled() });
+        if known.as_ref() == Some(&bytes) {
+            return;
+        }
+        let plain = !self.originals.contains_key(path);
+        self.originals.remove(path);
+        self.withdrawn.remove(path);
+        if is_json(path) && bytes.starts_with(b"\xef\xbb\xbf") {
+            // Rojo's JSON reader takes a byte order mark for an error.
+            self.store(path, bytes.get(3..).unwrap_or_default().to_vec());
+            self.originals.insert(path.to_path_buf(), bytes);
+        } else {
+            self.store(path, bytes);
+        }
+        if Project::is_project_file(path) {
+            self.roots.changed(path);
+        }
+        if inside_new {
+            changes.projects |= Project::is_project_file(path);
+            return;
+        }
+        changes.touch(path);
+        if let Some(before) = known.filter(|_| plain) {
+            changes.edited.entry(path.to_path_buf()).or_insert(before);
+        }
+    }
+
+    fn refuse(&mut self, path: &Path, problem: String, changes: &mut Changes) {
+        self.leave(path, changes);
+        self.problems.insert(path.to_path_buf(), problem);
+    }
+}
+
+fn list(folder: &Path) -> io::Result<BTreeMap<PathBuf, Option<fs::Metadata>>> {
+    fs::read_dir(folder)?.map(|entry| entry.map(|entry| (entry.path(), entry.metadata().ok()))).collect()
+}
+
+fn is_json(path: &Path) -> bool {
+    matches!(path.extension().and_then(|extension| extension.to_str()), Some("json" | "jsonc"))
+}
