@@ -58,6 +58,9 @@ fn signals(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
         signal.fire(lua, &world(lua), &args);
         Ok(())
     })?;
+    put(lua, host, "event", |lua, (this, event): (Instance, String)| {
+        Ok(world(lua).signal(this.referent, SignalName::Event(ustr(&event))))
+    })?;
     put(lua, host, "fireEvent", |lua, (this, event, args): (Instance, String, LuaMultiValue)| {
         let world = world(lua);
         world.signal(this.referent, SignalName::Event(ustr(&event))).fire(lua, &world, &args);
