@@ -151,3 +151,18 @@ async fn the_output_keeps_any_bytes() {
     assert_eq!((log[0].level, &log[0].text[..]), (0, &b"\xE2\0"[..]));
     assert_eq!((log[1].level, log[1].text_lossy().as_ref()), (2, "careful nil 1"));
 }
+
+#[tokio::test]
+async fn the_shipped_plugin_starts_without_a_complaint() {
+    let mut settings = serde_json::Map::new();
+    settings.insert("RojoMcpAutoConnect".to_owned(), json!(false));
+    let config = HeadlessConfig {
+        plugin: crate::plugin_model::build().expect("the embedded sources are a project"),
+        settings,
+        ..HeadlessConfig::default()
+    };
+    let studio = HeadlessStudio::start(config).expect("the Studio starts");
+    studio.run("task.wait(0.05)").await.expect("time passes");
+    let loud: Vec<_> = log_text(&studio).into_iter().filter(|line| line.starts_with(['2', '3'])).collect();
+    assert!(loud.is_empty(), "{loud:#?}");
+}
