@@ -7,7 +7,7 @@ use super::{
     scripts::{self, ContextId, Sees},
     signal::{Signal, SignalName},
     vm,
-    world::{RunResult, SharedLog, World},
+    world::{Run, RunResult, SharedLog, World},
 };
 use mlua::prelude::*;
 use rbx_dom_weak::{
@@ -153,17 +153,23 @@ impl Host {
 
     fn run_code(&self, code: &str, reply: oneshot::Sender<RunResult>) {
         let id = self.world.next_serial();
-        self.world.runs.borrow_mut().insert(id, reply);
-        let thread = scripts::environment(&self.lua, ContextId::CommandBar, Sees::CommandBar)
-            .and_then(|environment| scripts::compile(&self.lua, code.as_bytes(), "=cmd", environment))
-            .and_then(|chunk| {
-                let thread = self.lua.create_thread(self.run_command.clone())?;
-                Ok((thread, (id, chunk).into_lua_multi(&self.lua)?))
-            });
-        match thread {
-            Ok((thread, args)) => self.world.scheduler.push(ContextId::CommandBar, Work::Resume(thread, args)),
-            Err(error) => self.world.finish_run(id, Err(super::errors::text_of(&error))),
+        match self.command_thread(id, code) {
+            Ok((thread, args)) => {
+                self.world.runs.borrow_mut().insert(id, Run { reply, thread: thread.clone() });
+                self.world.scheduler.push(ContextId::CommandBar, Work::Resume(thread, args));
+            }
+            Err(error) => {
+                // The caller may have stopped waiting.
+                let _unwanted = reply.send(Err(super::errors::text_of(&error)));
+            }
         }
+    }
+
+    fn command_thread(&self, id: u64, code: &str) -> LuaResult<(LuaThread, LuaMultiValue)> {
+        let environment = scripts::environment(&self.lua, ContextId::CommandBar, Sees::CommandBar)?;
+        let chunk = scripts::compile(&self.lua, code.as_bytes(), "=cmd", environment)?;
+        let thread = self.lua.create_thread(self.run_command.clone())?;
+        Ok((thread, (id, chunk).into_lua_multi(&self.lua)?))
     }
 
     fn handle_event(&self, event: NetEvent) {

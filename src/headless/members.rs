@@ -20,13 +20,15 @@ pub(super) enum Member {
     Unknown,
 }
 
+type Resolved = HashMap<Box<str>, Rc<Member>>;
+
 /// The members of all classes: what the prelude and the host add, over the reflection database.
 pub(super) struct Members {
     /// class -> name -> function, filled by the prelude.
     pub(super) methods: LuaTable,
     pub(super) getters: LuaTable,
     pub(super) setters: LuaTable,
-    known: RefCell<HashMap<Ustr, HashMap<Box<str>, Rc<Member>>>>,
+    known: RefCell<HashMap<Ustr, Resolved>>,
 }
 
 impl Members {

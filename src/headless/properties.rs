@@ -80,11 +80,11 @@ impl World {
                 describe_type(value)
             ));
         };
-        if property.name == "Position" && reflection::is_a(&class, "BasePart") {
-            if let Variant::Vector3(position) = new {
-                let moved = CFrame::new(position, self.cframe(this).orientation);
-                return self.store_and_tell(lua, this, "CFrame", Variant::CFrame(moved), &["CFrame", "Position"]);
-            }
+        if let ("Position", Variant::Vector3(position)) = (property.name, &new)
+            && reflection::is_a(&class, "BasePart")
+        {
+            let moved = CFrame::new(*position, self.cframe(this).orientation);
+            return self.store_and_tell(lua, this, "CFrame", Variant::CFrame(moved), &["CFrame", "Position"]);
         }
         let storage = reflection::storage_name(&class, property);
         let stored = to_storage(&class, storage, property, new)?;

@@ -25,6 +25,9 @@ const SLICE: Duration = Duration::from_millis(8);
 /// The clock is read once in this many interrupts; they come at every loop and call.
 const INTERRUPTS_PER_CHECK: u32 = 512;
 
+/// How far up a timeout looks for the script that is to blame.
+const FRAMES_SEARCHED: usize = 16;
+
 /// One thing to run.
 pub(super) enum Work {
     Resume(LuaThread, LuaMultiValue),
@@ -82,10 +85,12 @@ pub(super) struct Scheduler {
     limit: Duration,
     resumed_at: Cell<Option<Instant>>,
     interrupts: Cell<u32>,
-    timed_out: Cell<bool>,
+    /// The text of a timeout that is being raised.
+    timed_out: RefCell<Option<String>>,
     stopping: Arc<AtomicBool>,
     /// `function(thread, ...)`: resumes and reports an error; Luau, so that any error value survives.
     step: OnceCell<LuaFunction>,
+    main_thread: OnceCell<LuaThread>,
 }
 
 impl Scheduler {
@@ -100,9 +105,10 @@ impl Scheduler {
             limit: knobs.script_timeout,
             resumed_at: Cell::new(None),
             interrupts: Cell::new(0),
-            timed_out: Cell::new(false),
+            timed_out: RefCell::default(),
             stopping: Arc::default(),
             step: OnceCell::new(),
+            main_thread: OnceCell::new(),
         }
     }
 
@@ -111,9 +117,10 @@ impl Scheduler {
         self.stopping.clone()
     }
 
-    pub(super) fn set_step(&self, step: LuaFunction) {
+    /// Called on the main thread, which is where steps run.
+    pub(super) fn set_step(&self, lua: &Lua, step: LuaFunction) {
         // The prelude runs once per VM.
-        let _first = self.step.set(step);
+        let _first = (self.step.set(step), self.main_thread.set(lua.current_thread()));
     }
 
     /// On whose behalf code runs now.
@@ -203,13 +210,13 @@ impl Scheduler {
         self.current.set(outer.0);
         self.resumed_at.set(outer.1);
         if outer.1.is_none() {
-            self.timed_out.set(false);
+            self.timed_out.take();
         }
     }
 
     /// Called by the VM at loops and calls: ends code that runs too long.
-    pub(super) fn interrupt(&self) -> LuaResult<VmState> {
-        if !self.timed_out.get() {
+    pub(super) fn interrupt(&self, lua: &Lua) -> LuaResult<VmState> {
+        if self.timed_out.borrow().is_none() {
             self.interrupts.set(self.interrupts.get().wrapping_add(1));
             if !self.interrupts.get().is_multiple_of(INTERRUPTS_PER_CHECK) {
                 return Ok(VmState::Continue);
@@ -219,13 +226,24 @@ impl Scheduler {
                 return Ok(VmState::Continue);
             }
             // From here every interrupt raises, so that a `pcall` in a loop ends as well.
-            self.timed_out.set(true);
+            let text = format!("{}Script timeout: exhausted allowed execution time", position(lua));
+            self.timed_out.replace(Some(text));
         }
-        if self.resumed_at.get().is_none() {
+        // The step itself runs on the main thread and still has to report.
+        if self.resumed_at.get().is_none() || self.main_thread.get() == Some(&lua.current_thread()) {
             return Ok(VmState::Continue);
         }
-        raise("Script timeout: exhausted allowed execution time")
+        raise(self.timed_out.borrow().clone().unwrap_or_default())
     }
+}
+
+/// Where the script is, as it stands before an error message; the prelude is no script.
+fn position(lua: &Lua) -> String {
+    let frames = (0..FRAMES_SEARCHED).map_while(|level| {
+        lua.inspect_stack(level, |frame| Some((frame.source().short_src?.into_owned(), frame.current_line()?)))
+    });
+    let script = frames.flatten().find(|(source, _)| !source.starts_with("headless."));
+    script.map_or_else(String::new, |(source, line)| format!("{source}:{line}: "))
 }
 
 fn thread_of(lua: &Lua, work: Work) -> Option<(LuaThread, LuaMultiValue)> {

@@ -66,6 +66,8 @@ pub(super) enum Sees {
     Module(LuaValue),
     /// The command bar: neither, but `Headless`.
     CommandBar,
+    /// A chunk whose maker is not known.
+    Nothing,
 }
 
 /// A fresh environment over the read-only globals.
@@ -83,6 +85,7 @@ pub(super) fn environment(lua: &Lua, context: ContextId, sees: Sees) -> LuaResul
         Sees::CommandBar => {
             environment.raw_set("Headless", lua.named_registry_value::<LuaTable>(HEADLESS)?)?;
         }
+        Sees::Nothing => {}
     }
     let metatable = lua.create_table()?;
     metatable.raw_set("__index", lua.globals())?;

@@ -28,7 +28,7 @@ const STACK: usize = 32 * 1024 * 1024;
 #[derive(Debug)]
 pub struct HeadlessStudio {
     commands: UnboundedSender<Command>,
-    log: SharedLog,
+    pub(super) log: SharedLog,
     stopping: Arc<AtomicBool>,
     thread: Mutex<Option<(JoinHandle<()>, mpsc::Receiver<()>)>>,
 }

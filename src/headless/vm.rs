@@ -47,7 +47,7 @@ pub(super) fn set_up(lua: &Lua, world: &Rc<World>) -> LuaResult<LuaFunction> {
         lua.load(source).set_name(format!("=headless.{name}")).call::<()>(&host)?;
     }
     let watched = world.clone();
-    lua.set_interrupt(move |_| watched.scheduler.interrupt());
+    lua.set_interrupt(move |lua| watched.scheduler.interrupt(lua));
     lua.sandbox(true)?;
     host.raw_get("runCommand")
 }

@@ -27,6 +27,12 @@ pub(super) type SharedLog = Arc<Mutex<Vec<LogLine>>>;
 /// What a finished command gives back.
 pub(super) type RunResult = Result<Vec<serde_json::Value>, String>;
 
+/// A command that runs.
+pub(super) struct Run {
+    pub(super) reply: oneshot::Sender<RunResult>,
+    pub(super) thread: LuaThread,
+}
+
 /// How many lines the output window keeps.
 const LOG_LINES: usize = 100_000;
 /// Unreferenced instances are looked for when this many userdata were collected.
@@ -44,7 +50,7 @@ pub(super) struct World {
     pub(super) streams: Streams,
     pub(super) net: UnboundedSender<NetEvent>,
     pub(super) requests: RefCell<HashMap<u64, (ContextId, LuaThread)>>,
-    pub(super) runs: RefCell<HashMap<u64, oneshot::Sender<RunResult>>>,
+    pub(super) runs: RefCell<HashMap<u64, Run>>,
     /// `plugin:GetSetting`, shared by all plugin loads.
     pub(super) settings: RefCell<serde_json::Map<String, serde_json::Value>>,
     /// Unsaved editor text of scripts.
@@ -167,10 +173,19 @@ impl World {
 
     /// Settle a command: its values as JSON, or the text of its error.
     pub(super) fn finish_run(&self, id: u64, outcome: Result<LuaMultiValue, String>) {
-        let Some(reply) = self.runs.borrow_mut().remove(&id) else { return };
+        let Some(run) = self.runs.borrow_mut().remove(&id) else { return };
         let result = outcome.map(|values| values.iter().map(|value| json::describe(self, value)).collect());
         // The caller may have stopped waiting; then nobody wants the result.
-        let _unwanted = reply.send(result);
+        let _unwanted = run.reply.send(result);
+    }
+
+    /// Settle the command whose thread died, if it was one.
+    pub(super) fn fail_run(&self, thread: &LuaThread, message: String) -> bool {
+        let id = self.runs.borrow().iter().find(|(_, run)| run.thread == *thread).map(|(id, _)| *id);
+        if let Some(id) = id {
+            self.finish_run(id, Err(message));
+        }
+        id.is_some()
     }
 
     /// The service of a class, if the place has it already.

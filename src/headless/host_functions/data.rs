@@ -105,7 +105,10 @@ fn deserialize(lua: &Lua, bytes: mlua::Buffer) -> LuaResult<LuaTable> {
     };
     let roots = model.root().children().to_vec();
     for root in &roots {
-        model.transfer(*root, &mut world.dom.borrow_mut(), Ref::none());
+        // A transfer needs a parent in the other tree; nobody sees this one.
+        let mut dom = world.dom.borrow_mut();
+        model.transfer(*root, &mut dom, world.game);
+        dom.transfer_within(*root, Ref::none());
     }
     world.list_to_lua(lua, &roots)
 }

@@ -15,7 +15,7 @@ type Instance = LuaUserDataRef<crate::headless::instance::Inst>;
 
 pub(super) fn add(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
     put(lua, host, "setStep", |lua, step: LuaFunction| {
-        world(lua).scheduler.set_step(step);
+        world(lua).scheduler.set_step(lua, step);
         Ok(())
     })?;
     put(lua, host, "setSignalWait", |lua, wait: LuaFunction| lua.set_named_registry_value(signal::WAIT, wait))?;
@@ -38,6 +38,8 @@ fn threads(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
         world(lua).scheduler.sleep(Timer { thread, seconds, args, gives_elapsed });
         Ok(())
     })?;
+    // Whether the thread was a command: its caller gets the error, not the output window.
+    put(lua, host, "failRun", |lua, (thread, message): (LuaThread, String)| Ok(world(lua).fail_run(&thread, message)))?;
     put(lua, host, "finishRun", |lua, (id, ok, values): (u64, bool, LuaMultiValue)| {
         let outcome = if ok {
             Ok(values)
@@ -55,6 +57,9 @@ fn signals(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
     put(lua, host, "fire", |lua, (signal, args): (LuaUserDataRef<Signal>, LuaMultiValue)| {
         signal.fire(lua, &world(lua), &args);
         Ok(())
+    })?;
+    put(lua, host, "event", |lua, (this, event): (Instance, String)| {
+        Ok(world(lua).signal(this.referent, SignalName::Event(ustr(&event))))
     })?;
     put(lua, host, "fireEvent", |lua, (this, event, args): (Instance, String, LuaMultiValue)| {
         let world = world(lua);

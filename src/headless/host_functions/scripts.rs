@@ -38,7 +38,7 @@ fn loading(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
         })
     })?;
     put(lua, host, "environment", |lua, ()| {
-        scripts::environment(lua, world(lua).scheduler.current(), scripts::Sees::CommandBar)
+        scripts::environment(lua, world(lua).scheduler.current(), scripts::Sees::Nothing)
     })
 }
 

@@ -1,5 +1,6 @@
 //! Tests of the simulation: each starts a Studio as the product does.
 
+mod conformance;
 mod network;
 mod running;
 

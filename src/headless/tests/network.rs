@@ -219,3 +219,52 @@ async fn only_this_machine_is_reachable() {
     assert_eq!(values[1], json!("https is not simulated by the headless Studio, only http://"));
     assert_eq!(values[2], json!("HttpError: ConnectFail"));
 }
+
+#[tokio::test]
+async fn the_shipped_plugin_says_hello_and_runs_code() {
+    let (listener, url) = listener().await;
+    let mut settings = serde_json::Map::new();
+    settings.insert("RojoMcpServer".to_owned(), json!(url.trim_end_matches("/stream").trim_start_matches("ws://")));
+    let config = HeadlessConfig {
+        plugin: crate::plugin_model::build().expect("the embedded sources are a project"),
+        settings,
+        place_id: 7,
+        ..HeadlessConfig::default()
+    };
+    let studio = HeadlessStudio::start(config).expect("the Studio starts");
+    let mut socket = accept(&listener).await;
+    let hello = next_frame(&mut socket, |frame| frame["type"] == "hello").await;
+    assert_eq!((&hello["placeId"], &hello["protocol"]), (&json!(7), &json!(1)), "{hello}");
+    let request = json!({
+        "type": "run_code", "requestId": "r1", "n": 1, "remainingMs": 5000,
+        "args": { "command": "return workspace:GetFullName(), 1 + 1" },
+    });
+    for frame in [
+        json!({ "type": "welcome", "protocol": 1, "serverId": "s", "treeId": "t", "project": "p",
+        "serverVersion": "0", "assignedRole": "edit", "heartbeatSeconds": 5 }),
+        request,
+    ] {
+        socket.send(Message::text(frame.to_string())).await.expect("the plugin reads");
+    }
+    let result = next_frame(&mut socket, |frame| frame["requestId"] == "r1").await;
+    assert_eq!(result["status"], "success", "{result}");
+    assert!(result["response"].to_string().contains("Workspace"), "{result}");
+    let goodbye = tokio::spawn(studio.stop());
+    next_frame(&mut socket, |frame| frame["type"] == "bye").await;
+    goodbye.await.expect("it stops");
+}
+
+async fn next_frame(
+    socket: &mut WebSocketStream<TcpStream>,
+    wanted: impl Fn(&serde_json::Value) -> bool,
+) -> serde_json::Value {
+    loop {
+        let message = socket.next().await.expect("the plugin is connected").expect("a frame");
+        if let Message::Text(text) = message {
+            let frame = serde_json::from_str(&text).expect("frames are JSON");
+            if wanted(&frame) {
+                return frame;
+            }
+        }
+    }
+}
