@@ -7,7 +7,7 @@ use hyper::Response;
 use librojo::web_api::{PROTOCOL_VERSION, ServerInfoResponse};
 
 use super::{Body, answer};
-use crate::session::ServeSession;
+use crate::session::{ServeSession, wire};
 
 /// The plugin compares this with its own version. librojo tells it only through its command line.
 static ROJO_VERSION: LazyLock<String> =
@@ -24,6 +24,6 @@ pub(super) fn answer(session: &ServeSession) -> Response<Body> {
         unexpected_place_ids: project.blocked_place_ids.clone(),
         game_id: project.game_id,
         place_id: project.place_id,
-        root_instance_id: session.with_tree(|tree, _| tree.get_root_id()),
+        root_instance_id: wire::referent(session.root()),
     })
 }

@@ -148,6 +148,15 @@ pub(super) fn read_all(paths: &[PathBuf]) -> Vec<io::Result<(Vec<u8>, Stamp)>> {
     })
 }
 
+/// Where `path` is once links are resolved, as far as it exists.
+pub(super) fn real(path: &Path) -> PathBuf {
+    let exists = |above: &&Path| fs::symlink_metadata(above).is_ok();
+    let Some(existing) = path.ancestors().find(exists) else { return path.to_path_buf() };
+    let rest = path.strip_prefix(existing).unwrap_or(Path::new(""));
+    let real = fs::canonicalize(existing).unwrap_or_else(|_| existing.to_path_buf());
+    if rest.as_os_str().is_empty() { real } else { real.join(rest) }
+}
+
 /// `path` without `.` and `..`. What stands before a `..` is resolved on the disk, where it
 /// exists: it may be a link.
 pub(super) fn normal(path: &Path) -> PathBuf {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use librojo::{DEFAULT_PROJECT_NAMES, InstanceContext, InstanceSnapshot, Project};
+use rbx_dom_weak::types::Ref;
 use tokio::sync::{broadcast, watch};
 
 use super::{
@@ -20,6 +21,8 @@ use super::{
 
 /// What the engine writes and everyone reads.
 pub(super) struct Board {
+    /// The root's id; it stays for the session's life.
+    pub root: Ref,
     pub state: Shared<State>,
     pub project: Shared<Arc<ProjectInfo>>,
     pub problems: Shared<Vec<Problem>>,
@@ -53,8 +56,10 @@ impl Engine {
         let root = root.ok_or_else(|| broken("it gives no instance".to_owned()))?;
         let project = mirror.roots.project().map(ProjectInfo::new);
         let project = project.ok_or_else(|| broken("it cannot be read".to_owned()))?;
+        let state = State::new(root);
         let board = Board {
-            state: Shared::new(State::new(root)),
+            root: state.tree.get_root_id(),
+            state: Shared::new(state),
             project: Shared::new(Arc::new(project)),
             problems: Shared::new(mirror.problems()),
             cursor: watch::channel(0).0,
@@ -129,7 +134,7 @@ impl Engine {
         }
         let mut wanted = Wanted::default();
         for job in self.plan(&changes.touched) {
-            let root = job.kind == Kind::Replace(self.board.state.read().tree.get_root_id());
+            let root = job.kind == Kind::Replace(self.board.root);
             match (self.make(&job), job.kind) {
                 (Ok(None), Kind::Replace(_)) if root => {
                     self.root_problem = Some("the project file gives no instance".to_owned());

@@ -169,6 +169,11 @@ impl Mirror {
         matches!(parent, Some(Entry::Folder { .. }))
     }
 
+    /// Whether `path` is a root that no other root brings in.
+    pub(super) fn is_outermost(&self, path: &Path) -> bool {
+        self.roots.contains(path) && !self.is_below_folder(path)
+    }
+
     /// Whether librojo finds something at `path`.
     pub fn exists(&self, path: &Path) -> bool {
         self.vfs.exists(path).unwrap_or(false)

@@ -75,6 +75,11 @@ impl ServeSession {
         TreeId::from(self.id.to_string())
     }
 
+    /// The root of the tree. Never another one, whatever happens to the project.
+    pub fn root(&self) -> NodeId {
+        wire::node_id(self.board.root)
+    }
+
     /// The project's settings as they are now.
     pub fn project(&self) -> Arc<ProjectInfo> {
         Arc::clone(&self.board.project.read())

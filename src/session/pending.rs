@@ -19,6 +19,9 @@ const BUSY: Duration =
 /// What follows closely on something that was acted on is gathered for so long.
 const GATHER: Duration = Duration::from_millis(25);
 
+/// Looking at everything takes its time; a watcher that keeps failing must not take all of it.
+const BETWEEN_RESCANS: Duration = Duration::from_millis(500);
+
 /// Paths to be looked at, and when.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
@@ -26,6 +29,9 @@ pub(super) struct Pending {
     busy: BTreeMap<PathBuf, Instant>,
     gone: BTreeMap<PathBuf, Instant>,
     gathered_until: Option<Instant>,
+    /// When to look at everything.
+    rescan: Option<Instant>,
+    no_rescan_until: Option<Instant>,
 }
 
 impl Pending {
@@ -58,7 +64,7 @@ impl Pending {
                     self.ready.insert(from.clone());
                 }
             }
-            Signal::Lost(_) => {}
+            Signal::Lost(_) => _ = self.rescan.get_or_insert(self.no_rescan_until.map_or(now, |until| until.max(now))),
         }
     }
 
@@ -76,7 +82,16 @@ impl Pending {
     pub fn due(&self) -> Option<Instant> {
         let timed = self.busy.values().chain(self.gone.values()).min().copied();
         let ready = (!self.ready.is_empty()).then_some(self.gathered_until).flatten();
-        timed.into_iter().chain(ready).min()
+        timed.into_iter().chain(ready).chain(self.rescan).min()
+    }
+
+    /// Whether to look at everything now.
+    pub fn take_rescan(&mut self, now: Instant) -> bool {
+        let due = self.rescan.take_if(|at| *at <= now).is_some();
+        if due {
+            self.no_rescan_until = Some(now + BETWEEN_RESCANS);
+        }
+        due
     }
 
     /// The paths to look at now.
@@ -162,6 +177,20 @@ mod tests {
         pending.note(&Signal::Look("a.luau".into()), start + ms(81));
         assert_eq!(take(&mut pending, start + ms(81)), ["a.luau"]);
         assert!(take(&mut pending, start + ms(900)).is_empty(), "nothing is left of the removal");
+    }
+
+    #[test]
+    fn lost_events_are_answered_at_once_but_not_without_end() {
+        let (mut pending, start) = (Pending::default(), clock::now());
+        let lost = Signal::Lost("overflow".to_owned());
+        pending.note(&lost, start);
+        pending.note(&lost, start);
+        assert!(pending.take_rescan(start));
+        assert!(!pending.take_rescan(start), "one rescan answers both");
+        pending.note(&lost, start + ms(1));
+        assert!(!pending.take_rescan(start + ms(1)));
+        assert_eq!(pending.due(), Some(start + BETWEEN_RESCANS));
+        assert!(pending.take_rescan(start + BETWEEN_RESCANS));
     }
 
     #[test]

@@ -159,11 +159,7 @@ impl Run {
 
     fn note(&mut self, signal: &Signal) {
         match signal {
-            Signal::Lost(reason) => {
-                log::warn!("file events were lost ({reason}); looking at everything again");
-                self.engine.mirror.watch.lost_all();
-                self.look_at_all(Engine::apply);
-            }
+            Signal::Lost(reason) => log::warn!("file events were lost ({reason}); looking at everything again"),
             Signal::Gone(path) | Signal::Moved { from: path, .. } => self.engine.mirror.watch.disarm(path),
             Signal::Look(_) | Signal::Busy(_) => {}
         }
@@ -171,6 +167,10 @@ impl Run {
     }
 
     fn act(&mut self) {
+        if self.pending.take_rescan(clock::now()) {
+            self.engine.mirror.watch.lost_all();
+            self.look_at_all(Engine::apply);
+        }
         let paths = self.pending.take(clock::now());
         if !paths.is_empty() {
             let changes = self.engine.mirror.refresh(paths.iter().map(PathBuf::as_path), Trust::Doubt);

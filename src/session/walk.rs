@@ -41,10 +41,16 @@ impl Mirror {
 
     fn visit(&mut self, path: &Path, seen: Seen, found: &mut Found, changes: &mut Changes) {
         self.problems.remove(path);
-        match &seen.link {
+        let leads_to = match &seen.link {
+            Some(target) => Some(target.clone()),
+            // A root may lie behind a link that is no part of the project.
+            None if self.is_outermost(path) => Some(disk::real(path)).filter(|real| real != path),
+            None => None,
+        };
+        match leads_to {
             Some(target) => {
-                self.watch.arm_above(target, None);
-                self.links.insert(path.to_path_buf(), target.clone());
+                self.watch.arm_above(&target, None);
+                self.links.insert(path.to_path_buf(), target);
             }
             None => _ = self.links.remove(path),
         }

@@ -71,6 +71,11 @@ impl Project {
         self.session.as_ref().expect("it is served")
     }
 
+    /// Let go of the session.
+    pub fn end(&mut self) {
+        self.session = None;
+    }
+
     pub fn path(&self, path: &str) -> PathBuf {
         self.folder.path().canonicalize().expect("the folder exists").join(path)
     }
@@ -162,19 +167,19 @@ pub fn find(session: &ServeSession, path: &str) -> Vec<crate::core::ids::NodeId>
 }
 
 pub fn shape(session: &ServeSession) -> Shape {
-    session.with_tree(|tree, _| {
-        let mut shape: Shape = tree
-            .descendants(tree.get_root_id())
-            .map(|instance| {
-                let properties = instance.properties().iter();
-                let properties = properties.map(|(key, value)| (key.to_string(), show(tree, value))).collect();
-                let ignore = instance.metadata().ignore_unknown_instances;
-                (path_of(tree, instance.id()), format!("{} {ignore}", instance.class_name()), properties)
-            })
-            .collect();
-        shape.sort();
-        shape
-    })
+    session.with_tree(|tree, _| shape_of(tree))
+}
+
+pub fn shape_of(tree: &RojoTree) -> Shape {
+    let line = |instance: librojo::InstanceWithMeta<'_>| {
+        let properties = instance.properties().iter();
+        let properties = properties.map(|(key, value)| (key.to_string(), show(tree, value))).collect();
+        let ignore = instance.metadata().ignore_unknown_instances;
+        (path_of(tree, instance.id()), format!("{} {ignore}", instance.class_name()), properties)
+    };
+    let mut shape: Shape = tree.descendants(tree.get_root_id()).map(line).collect();
+    shape.sort();
+    shape
 }
 
 fn show(tree: &RojoTree, value: &Variant) -> String {

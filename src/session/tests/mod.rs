@@ -4,4 +4,5 @@
 mod kit;
 mod live;
 mod odd;
+mod query;
 mod reconcile;
