@@ -168,6 +168,17 @@ fn a_goodbye_settles_everything_at_once() {
 }
 
 #[test]
+fn a_comparison_that_nobody_waits_for_ends_with_its_studio() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    let fact = json!({"kind": "missing", "id": NodeId(1), "path": "x", "className": "Folder"});
+    let out = rig.load(link, 5, vec![script(1, "1")], &json!([fact]));
+    assert!(matches!(out.0[..], [Effect::Look { .. }]));
+    rig.say(link, &json!({"type": "bye"}));
+    assert!(rig.bridge.runs.is_empty());
+}
+
+#[test]
 fn what_a_level_0_plugin_had_is_unknown_when_its_link_closes() {
     let mut rig = Rig::new();
     let link = rig.link(&hello0(11));
