@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashSet,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -11,7 +12,7 @@ use std::{
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{broadcast, mpsc, oneshot, watch},
     time::Instant,
 };
 use tokio_tungstenite::WebSocketStream;
@@ -106,6 +107,7 @@ impl Hub {
             bridge,
             effects: Effects::new(Arc::clone(&config.session), urgent),
             cursor: config.session.cursor(),
+            files: config.session.subscribe_paths(),
             session: config.session,
             patched: 0,
             places,
@@ -209,6 +211,7 @@ struct Owner {
     effects: Effects,
     session: Arc<ServeSession>,
     cursor: watch::Receiver<u32>,
+    files: broadcast::Receiver<Arc<Vec<PathBuf>>>,
     patched: u32,
     places: PlacePolicy,
     started: Instant,
@@ -229,6 +232,11 @@ impl Owner {
                 changed = self.cursor.changed() => match changed {
                     Ok(()) => self.forward_patches(),
                     Err(_) => break,
+                },
+                // A project's settings can change without its tree; which file it was is not asked.
+                changed = self.files.recv() => match changed {
+                    Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => self.check_places(),
+                    Err(broadcast::error::RecvError::Closed) => break,
                 },
                 () = sleep_until(wake) => self.event(Event::Tick),
             }
@@ -285,6 +293,9 @@ impl Owner {
                 self.event(Event::TreeRestarted);
             }
         }
+    }
+
+    fn check_places(&mut self) {
         let places = place_policy(&self.session);
         if places != self.places {
             self.places = places.clone();

@@ -77,6 +77,23 @@ async fn c55_a_place_that_the_project_does_not_serve_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn c37_a_tightened_place_list_reaches_a_studio_that_is_linked() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let mut plugin = FakePlugin::connect(server.port).await;
+    plugin.send(hello1("s", "place:1")).await;
+    take_tree(&mut plugin).await;
+    server.until_live(1).await;
+    let file = project.path().join("default.project.json");
+    let mut json: Value = serde_json::from_slice(&std::fs::read(&file).expect("the project")).expect("JSON");
+    json["servePlaceIds"] = json!([11]);
+    save(project.path(), "default.project.json", &json.to_string());
+    let rejected = next_of(&mut plugin, "rejected").await;
+    assert_eq!(rejected["code"], "place_not_served");
+    server.until_live(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn c61_answers_in_any_order_twice_or_unasked_reach_the_right_callers_once() {
     let project = demo();
     let server = TestServer::start(project.path()).await;
