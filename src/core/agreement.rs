@@ -55,18 +55,36 @@ impl Agreement {
     }
 
     /// The texts that a comparison which starts now would confirm.
-    pub fn unconfirmed(&self) -> HashMap<NodeId, TextHash> {
-        self.unconfirmed.clone()
+    pub fn unconfirmed(&self) -> Comparison {
+        let texts = self.unconfirmed.iter().map(|(id, hash)| (*id, Compared { hash: *hash, base: self.base(*id) }));
+        Comparison(texts.collect())
     }
 
-    /// A comparison has ended: of `compared` (see [`Self::unconfirmed`]), all that it did not
-    /// report are equal on both sides.
-    pub fn confirm(&mut self, compared: HashMap<NodeId, TextHash>, reported: impl Fn(NodeId) -> bool) {
-        for (id, hash) in compared {
-            if !reported(id) {
-                self.agree(id, hash);
+    /// A comparison has ended: of its texts, all that it did not report are equal on both sides.
+    /// A base that moved meanwhile is newer than what was compared and stays.
+    pub fn confirm(&mut self, comparison: Comparison, reported: impl Fn(NodeId) -> bool) {
+        for (id, compared) in comparison.0 {
+            if !reported(id) && self.base(id) == compared.base {
+                self.agree(id, compared.hash);
             }
         }
+    }
+}
+
+/// What a comparison that is under way would confirm.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Comparison(HashMap<NodeId, Compared>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Compared {
+    hash: TextHash,
+    base: Option<TextHash>,
+}
+
+impl Comparison {
+    /// It would confirm nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
@@ -94,6 +112,18 @@ mod tests {
     }
 
     #[test]
+    fn an_older_comparison_does_not_move_a_base_back() {
+        let (one, two) = (TextHash::of("1"), TextHash::of("2"));
+        let mut agreement = Agreement::default();
+        agreement.tree_has(ID, one);
+        let older = agreement.unconfirmed();
+        agreement.tree_has(ID, two);
+        agreement.confirm(agreement.unconfirmed(), |_| false);
+        agreement.confirm(older, |_| false);
+        assert_eq!(agreement.base(ID), Some(two));
+    }
+
+    #[test]
     fn a_change_of_the_tree_during_a_comparison_is_not_confirmed_by_it() {
         let (one, two) = (TextHash::of("1"), TextHash::of("2"));
         let mut agreement = Agreement::default();
@@ -102,6 +132,7 @@ mod tests {
         agreement.tree_has(ID, two);
         agreement.confirm(compared, |_| false);
         assert_eq!(agreement.base(ID), Some(one));
-        assert_eq!(agreement.unconfirmed().get(&ID), Some(&two));
+        agreement.confirm(agreement.unconfirmed(), |_| false);
+        assert_eq!(agreement.base(ID), Some(two), "the next one confirms it");
     }
 }

@@ -1,6 +1,6 @@
 //! Wrong input of every kind gets an answer that says what to do.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -103,9 +103,8 @@ async fn code_that_does_not_end_is_given_up_at_its_deadline() {
     let server = TestServer::start(project.path()).await;
     let _studio = server.studio().await;
     let agent = server.agent();
-    let begun = Instant::now();
-    let told = agent.call("run_code", json!({ "command": "task.wait(1e6)", "timeout": 1 })).await;
-    assert!(begun.elapsed() < Duration::from_secs(10));
+    let call = agent.call("run_code", json!({ "command": "task.wait(1e6)", "timeout": 1 }));
+    let told = tokio::time::timeout(Duration::from_secs(10), call).await.expect("in time");
     assert!(told.is_error || told.structure["ok"] == false, "{}", told.text);
     assert_eq!(agent.eval("return 'alive'").await, json!("alive"));
 }

@@ -16,7 +16,10 @@ const BEGIN: &str = "<!-- transcript: written by tests/e2e/transcript.rs -->\n";
 const END: &str = "<!-- end of the transcript -->\n";
 const CONFIG: &str = "src/shared/Config.luau";
 
-struct Serving(tokio::process::Child);
+struct Serving {
+    #[expect(dead_code, reason = "killed when dropped")]
+    child: tokio::process::Child,
+}
 
 async fn serve_headless(project: &Path) -> (Serving, u16) {
     let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_rojo-mcp"))
@@ -38,7 +41,7 @@ async fn serve_headless(project: &Path) -> (Serving, u16) {
         panic!("the server ended without naming its port");
     };
     let port = tokio::time::timeout(BOUND, port).await.expect("in time");
-    (Serving(child), port)
+    (Serving { child }, port)
 }
 
 /// The transcript so far, and how to add to it.
@@ -80,7 +83,7 @@ async fn the_readme_shows_what_happens() {
     let (before, rest) = readme.split_once(BEGIN).expect("the README has a place for the transcript");
     let (_, after) = rest.split_once(END).expect("and its end");
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&file, format!("{before}{block}{after}")).expect("a write");
+        save(Path::new(env!("CARGO_MANIFEST_DIR")), "README.md", &format!("{before}{block}{after}"));
     } else {
         assert_eq!(readme, format!("{before}{block}{after}"), "run once with BLESS=1 and read the difference");
     }

@@ -21,7 +21,7 @@ impl Bridge {
         let Call { studio, patience, ask } = call;
         if ask == Ask::Status {
             let studios = self.studios.iter().map(|studio| studio.status(now)).collect();
-            let waiting = self.calls.len();
+            let waiting = self.calls.iter().filter(|(_, call)| matches!(call.who, Waiter::Caller(_))).count();
             return self.settle(caller, Ok(Answer::Status { studios, waiting }));
         }
         let key = match self.ready_studio(studio.as_deref()) {

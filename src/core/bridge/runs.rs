@@ -10,7 +10,7 @@ use crate::core::{
     error::{ErrorCode, ToolError},
     ids::{NodeId, RequestId, RunId},
     protocol::{Fact, OpResult, PluginResult, RequestBody},
-    studios::{LinkId, StudioKey},
+    studios::{LinkId, StudioKey, TreeState},
     sync::{NodeView, Run, Step, SyncArgs},
     text::TextHash,
 };
@@ -23,6 +23,8 @@ pub(super) struct ActiveRun {
     deadline: Moment,
     /// Its plan was given to the plugin: from here on it may change the DataModel.
     planned: bool,
+    /// It may go on, with this version of the tree, once the plugin has taken the tree in.
+    parked: Option<u32>,
     /// The ledger's entry for the caller; `None` for the comparison after a hello.
     entry: Option<RequestId>,
 }
@@ -48,6 +50,8 @@ pub struct StudioScript {
 
 #[derive(Deserialize)]
 struct Compared {
+    #[serde(default)]
+    cursor: Option<u32>,
     #[serde(default)]
     facts: Vec<Fact>,
 }
@@ -80,7 +84,8 @@ impl Bridge {
         let id = run.id().clone();
         let what = What::Run(id.clone());
         self.calls.open(entry.clone(), deadline, Waiting { studio, who: Waiter::Caller(caller), what });
-        self.runs.insert(id.clone(), ActiveRun { run, studio, deadline, planned: false, entry: Some(entry) });
+        self.runs
+            .insert(id.clone(), ActiveRun { run, studio, deadline, planned: false, parked: None, entry: Some(entry) });
         self.follow(now, &id, step);
     }
 
@@ -94,14 +99,34 @@ impl Bridge {
         let id = RunId::from((self.new_id)().as_str());
         let (mut run, _) = Run::start(id.clone(), SyncArgs::comparison());
         run.caught_up(cursor, &known);
-        self.runs.insert(id.clone(), ActiveRun { run, studio, deadline: Moment::MAX, planned: false, entry: None });
-        self.advance(now, &id, |run, agreement| run.compared(facts, agreement));
+        let active = ActiveRun { run, studio, deadline: Moment::MAX, planned: false, parked: None, entry: None };
+        self.runs.insert(id.clone(), active);
+        self.advance(now, &id, |run, agreement| run.compared(Some(cursor), facts, agreement));
+        self.resume_parked(now, studio);
+    }
+
+    /// Runs that waited for the tree go on, with the version the plugin has by now.
+    fn resume_parked(&mut self, now: Moment, studio: StudioKey) {
+        let parked = |active: &ActiveRun| active.parked.filter(|_| active.studio == studio);
+        let mut waiting: Vec<(RunId, u32)> =
+            self.runs.iter().filter_map(|(id, active)| Some((id.clone(), parked(active)?))).collect();
+        waiting.sort();
+        for (id, cursor) in waiting {
+            self.caught_up(now, &id, Ok(cursor));
+        }
     }
 
     pub(super) fn caught_up(&mut self, now: Moment, id: &RunId, result: Result<u32, ToolError>) {
-        match result {
-            Ok(cursor) => self.advance(now, id, |run, agreement| run.caught_up(cursor, agreement)),
-            Err(error) => self.run_failed(id, error),
+        let cursor = match result {
+            Ok(cursor) => cursor,
+            Err(error) => return self.run_failed(id, error),
+        };
+        let Some(active) = self.runs.get_mut(id) else { return };
+        let tree = self.studios.get(active.studio).map(|studio| &studio.tree);
+        // What was not paired yet cannot be compared.
+        active.parked = matches!(tree, Some(TreeState::Sending { .. })).then_some(cursor);
+        if active.parked.is_none() {
+            self.advance(now, id, |run, agreement| run.caught_up(cursor, agreement));
         }
     }
 
@@ -112,7 +137,11 @@ impl Bridge {
     pub(super) fn run_result(&mut self, now: Moment, id: &RunId, asked: &RequestBody, result: PluginResult) {
         match asked {
             RequestBody::Sync { .. } => match unwrap_outcome(result.read::<Compared>()) {
-                Ok(compared) => self.advance(now, id, |run, agreement| run.compared(compared.facts, agreement)),
+                Ok(compared) if compared.facts.iter().all(Fact::is_whole) => {
+                    let Compared { cursor, facts } = compared;
+                    self.advance(now, id, |run, agreement| run.compared(cursor, facts, agreement));
+                }
+                Ok(_) => self.run_failed(id, nameless_fact()),
                 Err(error) => self.run_failed(id, error),
             },
             RequestBody::Plan { .. } => match unwrap_outcome(result.read::<Applied>()) {
@@ -236,6 +265,11 @@ impl Bridge {
     pub fn base(&self, studio: Option<&str>, id: NodeId) -> Option<TextHash> {
         self.studios.target(studio).ok()?.agreement.base(id)
     }
+}
+
+fn nameless_fact() -> ToolError {
+    let what = "the plugin reported a difference of a node and did not say which; nothing was changed";
+    ToolError::failed(what, "update the plugin: its version and the server's differ")
 }
 
 impl SyncArgs {

@@ -79,6 +79,13 @@ pub struct Fact {
     pub is_draft: bool,
 }
 
+impl Fact {
+    /// It says which node it is about, where it is about one.
+    pub fn is_whole(&self) -> bool {
+        self.kind == FactKind::Extra || self.id.is_some()
+    }
+}
+
 /// In which way the DataModel differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

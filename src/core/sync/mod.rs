@@ -16,10 +16,9 @@ pub use decide::{Decision, NodeView, decide};
 pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, SyncStatus};
 
 use super::{
-    agreement::Agreement,
+    agreement::{Agreement, Comparison},
     ids::{NodeId, RunId},
     protocol::{Fact, FactKind, NewNode, OpResult, OpStatus, PlanOp, SyncMode},
-    text::TextHash,
 };
 
 /// What the caller of `sync` asked for.
@@ -37,7 +36,7 @@ pub struct Run {
     id: RunId,
     args: SyncArgs,
     cursor: u32,
-    compared: HashMap<NodeId, TextHash>,
+    comparison: Comparison,
     facts: Vec<Fact>,
     decisions: Vec<Decision>,
 }
@@ -75,7 +74,8 @@ impl Run {
     /// Begin a run.
     pub fn start(id: RunId, args: SyncArgs) -> (Self, Step) {
         let step = Step::CatchUp { paths: args.paths.clone() };
-        let run = Self { id, args, cursor: 0, compared: HashMap::new(), facts: Vec::new(), decisions: Vec::new() };
+        let run =
+            Self { id, args, cursor: 0, comparison: Comparison::default(), facts: Vec::new(), decisions: Vec::new() };
         (run, step)
     }
 
@@ -92,14 +92,18 @@ impl Run {
     /// The tree holds what the disk held when the run began.
     pub fn caught_up(&mut self, cursor: u32, agreement: &Agreement) -> Step {
         self.cursor = cursor;
-        self.compared = agreement.unconfirmed();
+        self.comparison = agreement.unconfirmed();
         Step::Compare { cursor }
     }
 
-    /// The plugin has compared.
-    pub fn compared(&mut self, facts: Vec<Fact>, agreement: &mut Agreement) -> Step {
+    /// The plugin has compared, with the tree as of `cursor` (`None`: as it was asked to). With
+    /// another version the facts hold all the same, but what they leave out proves nothing.
+    pub fn compared(&mut self, cursor: Option<u32>, facts: Vec<Fact>, agreement: &mut Agreement) -> Step {
+        if cursor.is_some_and(|cursor| cursor != self.cursor) {
+            self.comparison = Comparison::default();
+        }
         if facts.is_empty() {
-            agreement.confirm(std::mem::take(&mut self.compared), |_| false);
+            agreement.confirm(std::mem::take(&mut self.comparison), |_| false);
             return Step::Done(Receipt::empty(self.cursor, self.args.mode));
         }
         self.facts = facts;
@@ -113,7 +117,7 @@ impl Run {
     pub fn looked(&mut self, views: HashMap<NodeId, NodeView>, agreement: &mut Agreement) -> Step {
         let facts = std::mem::take(&mut self.facts);
         let reported = reported_ids(&facts, &views);
-        agreement.confirm(std::mem::take(&mut self.compared), |id| reported.contains(&id));
+        agreement.confirm(std::mem::take(&mut self.comparison), |id| reported.contains(&id));
         self.decisions = facts
             .into_iter()
             .filter_map(|fact| {

@@ -6,6 +6,7 @@ mod table;
 use std::collections::HashMap;
 
 use super::*;
+use crate::core::text::TextHash;
 
 const BASE: &str = "return 'base'";
 const DISK: &str = "return 'disk'";
@@ -107,7 +108,7 @@ fn run(
     let (mut run, step) = Run::start("run-1".into(), SyncArgs { mode, paths: paths.clone() });
     assert_eq!(step, Step::CatchUp { paths });
     assert_eq!(run.caught_up(7, agreement), Step::Compare { cursor: 7 });
-    let step = run.compared(facts, agreement);
+    let step = run.compared(Some(7), facts, agreement);
     if !matches!(step, Step::Look { .. }) {
         return (run, step);
     }

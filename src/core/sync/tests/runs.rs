@@ -132,14 +132,15 @@ fn a_script_that_changed_in_the_tree_after_the_comparison_goes_out_as_it_is_now(
     agreement.tree_has(ID, hash(DISK));
     let (mut started, _) = Run::start("run-1".into(), SyncArgs::default());
     started.caught_up(7, &agreement);
-    started.compared(vec![differs(ID, BASE)], &mut agreement);
+    started.compared(Some(7), vec![differs(ID, BASE)], &mut agreement);
     agreement.tree_has(ID, hash("newer"));
     let step = started.looked(HashMap::from([script(ID, "newer")]), &mut agreement);
     assert_eq!(ops(step), [PlanOp::SetSource { id: ID, source: "newer".into(), expect: hash(BASE) }]);
     agreement.tree_has(ID, hash("newest"));
     started.applied(&[result(ID, OpStatus::Done, Some("newer"))], &mut agreement);
     assert_eq!(agreement.base(ID), Some(hash("newer")), "not what came after the plan");
-    assert_eq!(agreement.unconfirmed().get(&ID), Some(&hash("newest")));
+    agreement.confirm(agreement.unconfirmed(), |_| false);
+    assert_eq!(agreement.base(ID), Some(hash("newest")), "the next comparison confirms that");
 }
 
 #[test]
@@ -158,9 +159,20 @@ fn a_script_that_was_equal_when_compared_is_agreed_as_it_was_then() {
     let (mut run, _) = Run::start("run-1".into(), SyncArgs::default());
     run.caught_up(7, &agreement);
     agreement.tree_has(ID, hash(DISK));
-    run.compared(vec![], &mut agreement);
+    run.compared(Some(7), vec![], &mut agreement);
     assert_eq!((agreement.base(ID), agreement.base(NodeId(2))), (Some(hash(BASE)), Some(hash(BASE))));
-    assert_eq!(agreement.unconfirmed(), HashMap::from([(ID, hash(DISK))]));
+    agreement.confirm(agreement.unconfirmed(), |_| false);
+    assert_eq!(agreement.base(ID), Some(hash(DISK)), "the next comparison confirms what came later");
+}
+
+#[test]
+fn a_comparison_with_another_version_of_the_tree_proves_nothing() {
+    let mut agreement = Agreement::default();
+    agreement.tree_has(ID, hash(BASE));
+    let (mut run, _) = Run::start("run-1".into(), SyncArgs::default());
+    run.caught_up(7, &agreement);
+    run.compared(Some(8), vec![], &mut agreement);
+    assert_eq!(agreement.base(ID), None);
 }
 
 #[test]
