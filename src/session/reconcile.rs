@@ -138,8 +138,16 @@ impl Run<'_> {
             }
         }
         let key = |snapshot: &InstanceSnapshot| (snapshot.name.to_string(), snapshot.class_name);
-        let mut unpaired = Vec::new();
+        let mut others = Vec::new();
         for snapshot in new {
+            let twins = free.get_mut(&key(&snapshot));
+            match twins.and_then(|twins| twins.remove(self.with_same_text(twins, &snapshot)?)) {
+                Some(id) => pairs.push((id, snapshot)),
+                None => others.push(snapshot),
+            }
+        }
+        let mut unpaired = Vec::new();
+        for snapshot in others {
             match free.get_mut(&key(&snapshot)).and_then(VecDeque::pop_front) {
                 Some(id) => pairs.push((id, snapshot)),
                 None => unpaired.push(snapshot),
@@ -147,13 +155,21 @@ impl Run<'_> {
         }
         let left: HashSet<Ref> = free.into_values().flatten().collect();
         let mut left: Vec<Ref> = old.into_iter().filter(|id| left.contains(id)).collect();
-        self.pair_renamed(&mut left, &mut unpaired, pairs);
+        self.pair_renamed(parent, &mut left, &mut unpaired, pairs);
         plan.removed.extend(left);
         plan.added.extend(unpaired.into_iter().map(|snapshot| (parent, snapshot)));
     }
 
+    fn with_same_text(&self, twins: &VecDeque<Ref>, snapshot: &InstanceSnapshot) -> Option<usize> {
+        let text = script_text(&snapshot.properties)?;
+        let of = |id: Ref| script_text(self.tree.get_instance(id)?.properties());
+        twins.iter().position(|&id| of(id) == Some(text))
+    }
+
+    /// Pair what went with what came where a file was renamed. Not where a twin makes that a guess.
     fn pair_renamed(
         &self,
+        parent: Ref,
         old: &mut Vec<Ref>,
         new: &mut Vec<InstanceSnapshot>,
         pairs: &mut Vec<(Ref, InstanceSnapshot)>,
@@ -171,14 +187,22 @@ impl Run<'_> {
             }
         }
         let mut wanted: HashMap<(Ustr, String), usize> = HashMap::new();
+        let mut names: HashMap<String, usize> = HashMap::new();
         for snapshot in new.iter() {
+            *names.entry(snapshot.name.to_string()).or_default() += 1;
             if let Some(text) = script_text(&snapshot.properties) {
                 *wanted.entry((snapshot.class_name, text.to_owned())).or_default() += 1;
             }
         }
+        let going: HashSet<Ref> = old.iter().copied().collect();
+        let siblings = self.tree.get_instance(parent).map(|parent| parent.children()).unwrap_or_default();
+        for sibling in siblings.iter().filter(|id| !going.contains(id)).filter_map(|&id| self.tree.get_instance(id)) {
+            *names.entry(sibling.name().to_owned()).or_default() += 1;
+        }
         for snapshot in std::mem::take(new) {
             let text = script_text(&snapshot.properties).unwrap_or_default();
-            let alone = wanted.get(&(snapshot.class_name, text.to_owned())) == Some(&1);
+            let alone = wanted.get(&(snapshot.class_name, text.to_owned())) == Some(&1)
+                && names.get(snapshot.name.as_ref()) == Some(&1);
             match holders.get(&(snapshot.class_name, text)).copied().flatten().filter(|_| alone) {
                 Some(id) => {
                     old.retain(|other| *other != id);

@@ -244,6 +244,25 @@ fn c21_ignored_files_make_no_message() {
 }
 
 #[test]
+fn c23_many_files_at_once() {
+    let project = Project::base();
+    for n in 0..1500 {
+        project.write(&format!("away/d{}/m{n}.luau", n / 50), format!("return {n}"));
+        project.write(&format!("src/Live/d{}/m{n}.luau", n / 50), format!("return {n}"));
+    }
+    project.rename("away", "src/Moved");
+    project.until("the folder that was moved in", |session| find(session, "ServerStorage.Kit.Moved").len() == 1);
+    project.oracle();
+    project.write("src/Moved/d29/m1499.luau", "return 'edited'");
+    project.until("an edit in it", |_| {
+        project.text("ServerStorage.Kit.Moved.d29.m1499").as_deref() == Some("return 'edited'")
+    });
+    project.rename("src/Moved", "away");
+    project.oracle();
+    messages_add_up(project.session());
+}
+
+#[test]
 fn c24_c25_byte_order_marks() {
     let project = Project::new(&BASE);
     project.write("default.project.json", format!("\u{feff}{}", BASE[0].1));

@@ -166,9 +166,9 @@ fn the_history_is_bounded_and_says_so() {
         session.catch_up(None).expect("the session lives");
     }
     let gone = session.messages_since(0).expect_err("64 MiB do not hold all of that");
-    assert!(gone.oldest > 0 && gone.newest == 9, "{gone}");
+    assert!(gone.oldest > 0 && gone.newest >= 9, "{gone}");
     let batch = session.messages_since(gone.oldest).expect("the oldest that is left");
-    assert_eq!(batch.messages.len() as u32, 9 - gone.oldest);
+    assert_eq!(u32::try_from(batch.messages.len()), Ok(gone.newest - gone.oldest));
 }
 
 #[test]
