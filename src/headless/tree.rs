@@ -115,9 +115,12 @@ impl World {
         if self.descendant_signals.get() == 0 || from.is_none() {
             return Ok(());
         }
+        let name = event(name);
         for watcher in std::iter::once(from).chain(self.ancestors(from)) {
+            let signal = self.signals.borrow().get(&watcher).and_then(|own| own.get(&name)).cloned();
+            let Some(signal) = signal.filter(Signal::has_listeners) else { continue };
             for descendant in moved {
-                self.fire_with(lua, watcher, name, *descendant)?;
+                signal.fire(lua, self, &self.to_lua(lua, *descendant)?.into_lua_multi(lua)?);
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ use super::{
     values,
 };
 use mlua::prelude::*;
-use rbx_dom_weak::{InstanceBuilder, Ustr, WeakDom, types::Ref, ustr};
+use rbx_dom_weak::{AHashMap, InstanceBuilder, Ustr, WeakDom, types::Ref, ustr};
 use std::{
     cell::{Cell, RefCell},
     collections::{HashMap, HashSet},
@@ -60,13 +60,13 @@ pub(super) struct World {
     /// Instances that were destroyed: their parent is locked.
     pub(super) destroyed: RefCell<HashSet<Ref>>,
     pub(super) tag_signals: RefCell<HashMap<(TagChange, String), Signal>>,
-    pub(super) signals: RefCell<HashMap<Ref, HashMap<SignalName, Signal>>>,
+    pub(super) signals: RefCell<AHashMap<Ref, AHashMap<SignalName, Signal>>>,
     /// How many `DescendantAdded`/`DescendantRemoving` signals exist: most places have none.
     pub(super) descendant_signals: Cell<usize>,
     log: SharedLog,
     serial: Cell<u64>,
     /// `GetDebugId` numbers, which are also the keys of `userdata`.
-    ids: RefCell<HashMap<Ref, i64>>,
+    ids: RefCell<AHashMap<Ref, i64>>,
     /// Weak: id -> userdata, so that one instance is one Luau value.
     userdata: LuaTable,
     collected: Rc<RefCell<Vec<Ref>>>,
@@ -216,7 +216,8 @@ impl World {
             return;
         }
         let collected = std::mem::take(&mut *self.collected.borrow_mut());
-        let tops: HashSet<Ref> = collected.into_iter().map(|referent| self.top(referent)).collect();
+        let mut seen = HashSet::new();
+        let tops: Vec<Ref> = collected.into_iter().filter_map(|each| self.unseen_top(each, &mut seen)).collect();
         for top in tops {
             if top == self.game || self.dom.borrow().get_by_ref(top).is_none() {
                 continue;
@@ -230,6 +231,18 @@ impl World {
                 self.forget(referent);
             }
         }
+    }
+
+    /// The top of the tree `this` is in, unless the walk up meets an instance seen before.
+    fn unseen_top(&self, this: Ref, seen: &mut HashSet<Ref>) -> Option<Ref> {
+        let mut top = this;
+        for each in std::iter::once(this).chain(self.ancestors(this)) {
+            if !seen.insert(each) {
+                return None;
+            }
+            top = each;
+        }
+        Some(top)
     }
 
     fn is_reachable(&self, referent: Ref) -> bool {
