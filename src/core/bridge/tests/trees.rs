@@ -155,3 +155,19 @@ fn a_dropped_script_is_no_longer_agreed() {
     assert_eq!(patches(&out, link), [6]);
     assert_eq!(rig.bridge.base(None, NodeId(1)), None);
 }
+
+#[test]
+fn a_sync_that_comes_while_the_tree_is_on_its_way_waits_for_it() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    let (caller, out) = rig.call(None, PATIENCE, Ask::Sync(SyncArgs::default()));
+    let Some(Effect::CatchUp { run, .. }) = out.0.last() else { panic!("a run begins with the disk: {out:?}") };
+    let out = rig.event(Event::CaughtUp { run: run.clone(), result: Ok(5) });
+    assert_eq!(out.kinds(link), Vec::<String>::new(), "there is nothing to compare with yet");
+    let out = rig.load(link, 5, vec![script(1, "1")], &json!([]));
+    let compare = &out.of_type(link, "sync")[0];
+    assert_eq!(compare["cursor"], 5);
+    let answer = json!({"requestId": compare["requestId"], "status": "success", "cursor": 5, "facts": []});
+    let out = rig.say(link, &answer);
+    assert!(matches!(out.outcome(caller), Ok(Answer::Receipt(_))), "{out:?}");
+}
