@@ -22,10 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::{WebSocketStream, client_async, tungstenite::Message};
 
 use super::{answer, call};
-use crate::{
-    clock,
-    session::{ServeSession, Target},
-};
+use crate::session::{ServeSession, Target};
 
 struct Server {
     folder: TempDir,
@@ -205,66 +202,4 @@ async fn models_and_who_points_at_them() {
     let (_, body) = server.request(Method::POST, "/api/ref-patch", body).await;
     let patch = decode::<RefPatchResponse<'static>>(&body).patch;
     assert_eq!(patch.updated[0].changed_properties[&ustr("Value")], Some(Variant::Ref(id)));
-}
-
-#[tokio::test]
-#[ignore = "a measurement: run it alone, in release"]
-#[expect(clippy::print_stdout, reason = "its result is what it prints")]
-async fn speed() {
-    let folder = TempDir::new().expect("a temporary folder");
-    let body = "-- a line of a script with some text in it\nlocal x = require(script.Parent)\n".repeat(20);
-    let services = ["ReplicatedStorage", "ServerScriptService", "ServerStorage", "ReplicatedFirst"];
-    let nodes: Vec<String> = services.iter().map(|name| format!(r#""{name}":{{"$path":"src/{name}"}}"#)).collect();
-    let project = format!(r#"{{"name":"big","tree":{{"$className":"DataModel",{}}}}}"#, nodes.join(","));
-    fs::write(folder.path().join("default.project.json"), project).expect("a file can be written");
-    for n in 0..20_000 {
-        let at = folder.path().join(format!("src/{}/d{}/e{}", services[n % 4], n / 400, n / 80));
-        fs::create_dir_all(&at).expect("folders can be made");
-        fs::write(at.join(format!("m{n}.luau")), format!("-- {n}\n{body}")).expect("a file can be written");
-    }
-    let path = folder.path().to_path_buf();
-    let (start, cpu) = (clock::now(), cpu_ticks());
-    let session = ServeSession::start(&path).expect("the project starts");
-    println!("20,000 scripts: start {:?}, {} ms of processor time", start.elapsed(), 10 * (cpu_ticks() - cpu));
-    session.catch_up(None).expect("the session lives");
-    println!("with its watches: {:?}, {} ms of processor time", start.elapsed(), 10 * (cpu_ticks() - cpu));
-    drop(session);
-    let server = Server::at(&path, folder).await;
-    let timed = |what: &str, work: &dyn Fn()| {
-        let start = clock::now();
-        work();
-        println!("{what}: {:?}", start.elapsed());
-    };
-    timed("catch_up, nothing changed", &|| _ = server.session.catch_up(None).expect("it lives"));
-    timed("nodes, first", &|| _ = server.session.nodes());
-    timed("nodes, again", &|| _ = server.session.nodes());
-    timed("place_model", &|| _ = server.session.place_model());
-    let start = clock::now();
-    let root = server.session.with_tree(|tree, _| tree.get_root_id());
-    let (_, bytes) = server.request(Method::GET, &format!("/api/read/{root}"), Vec::new()).await;
-    println!("read of the root: {} bytes in {:?}", bytes.len(), start.elapsed());
-    let mut socket = server.socket(0).await;
-    for what in ["edit", "add and remove below a $path"] {
-        let mut times = Vec::new();
-        for round in 0..40 {
-            tokio::time::sleep(Duration::from_millis(60)).await;
-            let start = clock::now();
-            if what == "edit" {
-                server.write("src/ReplicatedStorage/d0/e0/m0.luau", &format!("return {round}"));
-            } else {
-                server.write(&format!("src/ReplicatedStorage/new{round}.luau"), "return 'new'");
-            }
-            packet(&mut socket).await;
-            times.push(start.elapsed());
-        }
-        times.sort_unstable();
-        println!("{what}: p50 {:?}, p90 {:?}, max {:?}", times[20], times[36], times[39]);
-    }
-}
-
-/// Of this process, in hundredths of a second: other work on the machine does not count.
-fn cpu_ticks() -> u64 {
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
 }
