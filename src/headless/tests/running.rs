@@ -167,3 +167,9 @@ async fn the_shipped_plugin_starts_without_a_complaint() {
     let loud: Vec<_> = log_text(&studio).into_iter().filter(|line| line.starts_with(['2', '3'])).collect();
     assert!(loud.is_empty(), "{loud:#?}");
 }
+
+#[test]
+fn the_handle_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync + 'static>() {}
+    shared::<HeadlessStudio>();
+}
