@@ -90,6 +90,8 @@ impl Bridge {
             }
         };
         self.links.insert(link, Link::Of(key));
+        let name = self.studio_name(key);
+        self.note(format!("linked to {name}"));
         self.welcome(link, key);
         self.resend(now, link, key);
         Ok(())
