@@ -12,6 +12,8 @@
 #include <cstring>
 #include <iostream>
 
+LUAU_FASTINT(LuauTarjanChildLimit)
+
 using namespace Luau;
 
 namespace
@@ -38,6 +40,9 @@ void enableFlags()
     for (FValue<bool>* flag = FValue<bool>::list; flag; flag = flag->next)
         if (strncmp(flag->name, "Luau", 4) == 0 && !isAnalysisFlagExperimental(flag->name))
             flag->value = true;
+
+    // Roblox's classes refer to each other: one graph, larger than any program's own.
+    FInt::LuauTarjanChildLimit.value = 0;
 }
 
 void report(const std::string& file, const Location& location, const std::string& text)

@@ -82,6 +82,19 @@ struct GivesNamedClass final : NewSolverOnly
     bool isOptional;
 };
 
+// `part:Clone()` is what `part` is.
+struct GivesSelf final : NewSolverOnly
+{
+    bool infer(const MagicFunctionCallContext& context) override
+    {
+        const auto& [arguments, _] = flatten(context.arguments);
+        if (!context.callSite->self || arguments.empty())
+            return false;
+        asMutable(context.result)->ty.emplace<BoundTypePack>(context.solver->arena->addTypePack({arguments[0]}));
+        return true;
+    }
+};
+
 // `if instance:IsA("Part") then`: there `instance` is a Part.
 struct NarrowsToNamedClass final : NewSolverOnly
 {
@@ -116,6 +129,7 @@ void attachMagic(const GlobalTypes& globals)
     for (const char* method :
          {"FindFirstChildOfClass", "FindFirstChildWhichIsA", "FindFirstAncestorOfClass", "FindFirstAncestorWhichIsA"})
         attachToMethod(scope, "Instance", method, namedOrNil);
+    attachToMethod(scope, "Instance", "Clone", std::make_shared<GivesSelf>());
     attachToMethod(scope, "Object", "IsA", std::make_shared<NarrowsToNamedClass>());
 
     std::optional<Binding> instance = scope.linearSearchForBinding("Instance");

@@ -50,9 +50,9 @@ NEGATED = {"UDim", "UDim2", "Vector2", "Vector2int16", "Vector3", "Vector3int16"
 
 FIXED = """\
 export type RBXScriptSignal<T... = ...any> = {
-	Connect: (self: RBXScriptSignal<T...>, callback: (T...) -> ()) -> RBXScriptConnection,
-	ConnectParallel: (self: RBXScriptSignal<T...>, callback: (T...) -> ()) -> RBXScriptConnection,
-	Once: (self: RBXScriptSignal<T...>, callback: (T...) -> ()) -> RBXScriptConnection,
+	Connect: (self: RBXScriptSignal<T...>, callback: (T...) -> ...any) -> RBXScriptConnection,
+	ConnectParallel: (self: RBXScriptSignal<T...>, callback: (T...) -> ...any) -> RBXScriptConnection,
+	Once: (self: RBXScriptSignal<T...>, callback: (T...) -> ...any) -> RBXScriptConnection,
 	Wait: (self: RBXScriptSignal<T...>) -> T...,
 }
 
@@ -74,7 +74,8 @@ GLOBALS = """\
 declare game: DataModel
 declare workspace: Workspace
 declare plugin: Plugin
-declare script: LuaSourceContainer
+-- A script's children are known to no class; `require` follows their names without types.
+declare script: any
 declare shared: { [any]: any }
 
 declare Instance: {
@@ -104,6 +105,10 @@ declare function settings(): GlobalSettings
 declare function UserSettings(): UserSettings
 declare function DebuggerManager(): DebuggerManager
 """
+
+
+def key(name):
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) and name not in RESERVED else f'["{name}"]'
 
 
 class Writer:
@@ -170,7 +175,7 @@ class Writer:
         return self.type(constraint) if isinstance(constraint, ts.Named) else "any"
 
     def union(self, parts, generics):
-        written = [self.type(part, generics) for part in parts]
+        written = ["nil" if part == ts.Named("void") else self.type(part, generics) for part in parts]
         if "any" in written:
             return "any"
         kept = [f"({part})" if "->" in part else part for part in dict.fromkeys(written) if part != "nil"]
@@ -183,13 +188,12 @@ class Writer:
         indexers = [member for member in members if member.name == "[]"]
         fields = [self.field(member, generics) for member in members if member.name not in ("[]", "()", "new")]
         for indexer in indexers[:1]:
-            key = self.type(indexer.type.parameters[0].type, generics)
-            fields.append(f"[{key}]: {self.type(indexer.type.returns, generics)}")
+            of = self.type(indexer.type.parameters[0].type, generics)
+            fields.append(f"[{of}]: {self.type(indexer.type.returns, generics)}")
         return "{ " + ", ".join(fields) + " }" if fields else "{}"
 
     def field(self, member, generics):
-        name = member.name if re.fullmatch(r"\w+", member.name) and member.name not in RESERVED else f'["{member.name}"]'
-        return f"{name}: {self.optional(self.type(member.type, generics), member.optional)}"
+        return f"{key(member.name)}: {self.optional(self.type(member.type, generics), member.optional)}"
 
     def optional(self, text, optional):
         if not optional or text == "any" or text.endswith("?"):
@@ -238,13 +242,6 @@ class Writer:
         text = self.type(kind, generics)
         return f"({text})" if text.endswith("?") or " | " in text or "->" in text else text
 
-    def gives_itself(self, signature):
-        """`Clone<T>(this: T): T` and its like."""
-        names = {name for name, _ in signature.generics}
-        return isinstance(signature.returns, ts.Named) and signature.returns.name in names and any(
-            parameter.name == "this" and parameter.type == signature.returns for parameter in signature.parameters
-        )
-
     # Declarations
 
     def extern(self, kind):
@@ -269,21 +266,13 @@ class Writer:
         if not member.is_method:
             # A setter beside a getter makes a property that can be written.
             readonly = all(other.readonly for other in members)
-            return ("read " if readonly else "") + self.field(member, ())
-        if len(members) == 1 and self.gives_itself(member.type):
-            return f"{member.name}: <T>(self: T) -> T"
-        if member.name in OPERATORS:
-            name = "__" + member.name
-        elif len(members) > 1 or member.name in RESERVED:
-            return f"{self.key(member)}: " + " & ".join(f"({self.function(one.type, this=kind.name)})" for one in members)
-        else:
-            name = member.name
-        if len(members) > 1:
-            return f"{name}: " + " & ".join(f"({self.function(one.type, this=kind.name)})" for one in members)
-        return self.method(name, member.type)
-
-    def key(self, member):
-        return f'["{member.name}"]' if member.name in RESERVED else member.name
+            # Luau takes no `read` before a name in brackets.
+            return ("read " if readonly and key(member.name) == member.name else "") + self.field(member, ())
+        name = "__" + member.name if member.name in OPERATORS else member.name
+        if len(members) == 1 and name not in RESERVED:
+            return self.method(name, member.type)
+        overloads = [self.function(one.type, this=kind.name) for one in members]
+        return f"{key(name)}: " + " & ".join(f"({overload})" for overload in overloads)
 
     def method(self, name, signature):
         scope = signature.generics
@@ -296,12 +285,11 @@ class Writer:
 
     def constructor(self, name, members):
         lines = [f"declare {name}: {{"]
-        for key in dict.fromkeys(member.name for member in members):
-            if key in ("[]", "()"):
+        for field in dict.fromkeys(member.name for member in members):
+            if field in ("[]", "()"):
                 continue
-            same = [member for member in members if member.name == key]
-            types = [self.type(member.type) for member in same]
-            lines.append(f"\t{key}: " + (types[0] if len(types) == 1 else " & ".join(f"({one})" for one in types)) + ",")
+            types = [self.type(member.type) for member in members if member.name == field]
+            lines.append(f"\t{key(field)}: " + (types[0] if len(types) == 1 else " & ".join(f"({one})" for one in types)) + ",")
         lines.append("}\n")
         return "\n".join(lines)
 
@@ -309,7 +297,7 @@ class Writer:
         lines = [f"declare extern type Enum{name} extends EnumItem with", "end"]
         lines.append(f"declare extern type Enum{name}_Items extends Enum with")
         for item in items:
-            lines.append(f"\tread {item}: Enum{name}" if item not in RESERVED else f'\t["{item}"]: Enum{name}')
+            lines.append(f"\tread {item}: Enum{name}" if item not in RESERVED else f"\t{key(item)}: Enum{name}")
         lines.append(f"\tfunction GetEnumItems(self): {{ Enum{name} }}")
         lines.append(f"\tfunction FromName(self, name: string): Enum{name}?")
         lines.append(f"\tfunction FromValue(self, value: number): Enum{name}?")

@@ -4,20 +4,9 @@ Only what `@rbxts/types` uses is understood. A type that has no counterpart in L
 (conditional, mapped, `keyof`, template) becomes `Other`.
 """
 
-import re
 from dataclasses import dataclass, field
 
-TOKEN = re.compile(
-    r"""
-    (?P<doc>/\*\*.*?\*/)
-  | (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
-  | (?P<string>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)
-  | (?P<number>-?\d[\d_.]*(?:e[+-]?\d+)?)
-  | (?P<name>[A-Za-z_$][\w$]*)
-  | (?P<mark>=>|\.\.\.|.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+from tokens import tokens_of
 
 MODIFIERS = {"declare", "export", "const"}
 
@@ -116,26 +105,6 @@ class Declarations:
             known.parent = known.parent or interface.parent
             known.doc = known.doc or interface.doc
             known.members += interface.members
-
-
-@dataclass(frozen=True)
-class Token:
-    kind: str
-    text: str
-    doc: str
-
-
-def tokens_of(text):
-    tokens, doc = [], ""
-    for match in TOKEN.finditer(text):
-        kind = match.lastgroup
-        if kind == "doc":
-            doc = match.group()
-        elif kind != "skip":
-            tokens.append(Token(kind, match.group(), doc))
-            doc = ""
-    tokens.append(Token("end", "", ""))
-    return tokens
 
 
 class Parser:
