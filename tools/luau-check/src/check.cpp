@@ -9,6 +9,7 @@
 #include "Luau/ExperimentalFlags.h"
 #include "Luau/Frontend.h"
 
+#include <algorithm>
 #include <cstring>
 #include <iostream>
 
@@ -56,6 +57,11 @@ size_t check(Frontend& frontend, const Tree& tree)
     for (const auto& [name, file] : tree.files())
     {
         CheckResult result = frontend.check(name);
+        std::stable_sort(
+            result.errors.begin(),
+            result.errors.end(),
+            [](const TypeError& left, const TypeError& right) { return left.location.begin < right.location.begin; }
+        );
         for (const TypeError& error : result.errors)
         {
             // Those of the modules that it requires come with each of them.
@@ -78,10 +84,25 @@ extern "C" int luau_check(int argc, char** argv)
         return 2;
     }
 
+    for (int index = 1; index < argc; index++)
+    {
+        if (!std::filesystem::exists(argv[index]))
+        {
+            std::cerr << argv[index] << ": there is no such file or folder\n";
+            return 2;
+        }
+    }
+
     enableFlags();
     Tree tree;
     for (int index = 2; index < argc; index++)
         tree.add(argv[index]);
+    if (tree.files().empty())
+    {
+        std::cerr << "there is no module to check\n";
+        return 2;
+    }
+
     Strict strict;
     Frontend frontend(&tree, &strict);
     frontend.setLuauSolverMode(SolverMode::New);
