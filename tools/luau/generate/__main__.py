@@ -17,10 +17,11 @@ def main():
     given = parser.parse_args()
 
     api = Api(given.types)
-    types = f"@rbxts/types {json.loads((given.types / 'package.json').read_text())['version']}"
+    package = json.loads((given.types / "package.json").read_text())
+    types = f"{package['name']} {package['version']} ({package['license']})"
     (given.out / "roblox.d.luau").write_text(definitions.write(api, types))
     base = (given.selene_lib / "default_std" / "roblox_base.yml").read_text()
-    (given.out / "roblox.yml").write_text(standard_library.write(api, f"{given.selene_lib.name} and {types}", base))
+    (given.out / "roblox.yml").write_text(standard_library.write(api, f"roblox_base.yml of {given.selene_lib.name} (MPL-2.0) and {types}", base))
 
 
 main()
