@@ -26,8 +26,10 @@ fn main() {
 /// Where cargo unpacked Luau's sources. The crate says so to no build script but its own.
 fn luau_sources() -> PathBuf {
     let cargo = env::var("CARGO").expect("cargo sets CARGO");
+    let target = env::var("TARGET").expect("cargo sets TARGET");
     let metadata = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--offline", "--locked"])
+        // What only other platforms need was not downloaded.
+        .args(["metadata", "--format-version", "1", "--offline", "--locked", "--filter-platform", &target])
         .output()
         .expect("cargo metadata starts");
     assert!(metadata.status.success(), "{}", String::from_utf8_lossy(&metadata.stderr));
