@@ -21,7 +21,8 @@ def main():
     types = f"{package['name']} {package['version']} ({package['license']})"
     (given.out / "roblox.d.luau").write_text(definitions.write(api, types))
     base = (given.selene_lib / "default_std" / "roblox_base.yml").read_text()
-    (given.out / "roblox.yml").write_text(standard_library.write(api, f"roblox_base.yml of {given.selene_lib.name} (MPL-2.0) and {types}", base))
+    sources = f"roblox_base.yml of {given.selene_lib.name} (MPL-2.0) and {types}"
+    (given.out / "roblox.yml").write_text(standard_library.write(api, sources, base))
 
 
 main()

@@ -264,10 +264,8 @@ class Writer:
         if member.name in ("[]", "()", "new"):
             return None
         if not member.is_method:
-            # A setter beside a getter makes a property that can be written.
-            readonly = all(other.readonly for other in members)
             # Luau takes no `read` before a name in brackets.
-            return ("read " if readonly and key(member.name) == member.name else "") + self.field(member, ())
+            return ("read " if member.readonly and key(member.name) == member.name else "") + self.field(member, ())
         name = "__" + member.name if member.name in OPERATORS else member.name
         if len(members) == 1 and name not in RESERVED:
             return self.method(name, member.type)
@@ -289,7 +287,8 @@ class Writer:
             if field in ("[]", "()"):
                 continue
             types = [self.type(member.type) for member in members if member.name == field]
-            lines.append(f"\t{key(field)}: " + (types[0] if len(types) == 1 else " & ".join(f"({one})" for one in types)) + ",")
+            whole = types[0] if len(types) == 1 else " & ".join(f"({one})" for one in types)
+            lines.append(f"\t{key(field)}: {whole},")
         lines.append("}\n")
         return "\n".join(lines)
 

@@ -1,7 +1,6 @@
 """The Roblox API as `@rbxts/types` tells it: classes, datatypes, enums, globals."""
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import typescript as ts
 
@@ -34,7 +33,6 @@ class Type:
     name: str
     parent: str | None
     members: list
-    tags: frozenset
 
 
 class Api:
@@ -63,13 +61,7 @@ class Api:
 
     def _type(self, interface):
         parent = RENAMED.get(interface.parent, interface.parent)
-        tags = re.search(r"\*\*Tags\*\*: ([^\n]*)", interface.doc)
-        return Type(
-            interface_name(interface),
-            parent,
-            _merged(interface.members),
-            frozenset(tag.strip() for tag in tags.group(1).split(",")) if tags else frozenset(),
-        )
+        return Type(interface_name(interface), parent, _merged(interface.members))
 
     def constructors(self):
         """What stands behind a datatype's name as a value, as (name, members), by name."""
@@ -101,12 +93,15 @@ def _line(known, found):
 
 
 def _merged(members):
-    """Without the typings' own marks; a member that two files declare is kept once."""
-    kept = []
+    """Without the typings' own marks, and with each member once; overloads stay.
+
+    A property that is only read here and written there, by a setter or for plugins, can be written.
+    """
+    kept = {}
     for member in members:
         if member.name.startswith("_nominal_"):
             continue
-        same = [other for other in kept if other.name == member.name]
-        if not same or (member.is_method and all(other.type != member.type for other in same)):
-            kept.append(member)
-    return kept
+        key = (member.name, member.type if member.is_method else None)
+        known = kept.setdefault(key, member)
+        kept[key] = replace(known, readonly=known.readonly and member.readonly)
+    return list(kept.values())

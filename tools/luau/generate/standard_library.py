@@ -104,7 +104,8 @@ def argument(parameter):
         return {"required": False, "type": "..."}
     name = parameter.type.name if isinstance(parameter.type, ts.Named) else None
     kind = {"type": PLAIN.get(name, "function" if isinstance(parameter.type, ts.Function) else "any")}
-    optional = parameter.optional or isinstance(parameter.type, ts.Union) and ts.Named("undefined") in parameter.type.parts
+    can_be_nil = isinstance(parameter.type, ts.Union) and ts.Named("undefined") in parameter.type.parts
+    optional = parameter.optional or can_be_nil
     return kind | {"required": False} if optional else kind
 
 

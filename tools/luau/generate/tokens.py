@@ -1,12 +1,11 @@
-"""Cuts TypeScript into tokens. A documentation comment stays with the token it stands before."""
+"""Cuts TypeScript into tokens, without its comments."""
 
 import re
 from dataclasses import dataclass
 
 TOKEN = re.compile(
     r"""
-    (?P<doc>/\*\*.*?\*/)
-  | (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
+    (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
   | (?P<string>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)
   | (?P<number>-?\d[\d_.]*(?:e[+-]?\d+)?)
   | (?P<name>[A-Za-z_$][\w$]*)
@@ -20,17 +19,8 @@ TOKEN = re.compile(
 class Token:
     kind: str
     text: str
-    doc: str
 
 
 def tokens_of(text):
-    tokens, doc = [], ""
-    for match in TOKEN.finditer(text):
-        kind = match.lastgroup
-        if kind == "doc":
-            doc = match.group()
-        elif kind != "skip":
-            tokens.append(Token(kind, match.group(), doc))
-            doc = ""
-    tokens.append(Token("end", "", ""))
-    return tokens
+    found = (Token(match.lastgroup, match.group()) for match in TOKEN.finditer(text))
+    return [token for token in found if token.kind != "skip"] + [Token("end", "")]

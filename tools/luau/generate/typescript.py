@@ -77,7 +77,6 @@ class Member:
     is_method: bool = False
     optional: bool = False
     readonly: bool = False
-    doc: str = ""
 
 
 @dataclass
@@ -86,7 +85,6 @@ class Interface:
     parent: str | None
     generics: tuple
     members: list
-    doc: str = ""
 
 
 @dataclass
@@ -103,7 +101,6 @@ class Declarations:
         known = self.interfaces.setdefault(interface.name, interface)
         if known is not interface:
             known.parent = known.parent or interface.parent
-            known.doc = known.doc or interface.doc
             known.members += interface.members
 
 
@@ -168,12 +165,11 @@ class Parser:
         return into
 
     def declaration(self, into):
-        doc = self.peek().doc
         while self.peek().text in MODIFIERS and self.peek(1).kind == "name":
             self.next()
         word = self.next().text
         if word == "interface":
-            into.add_interface(self.interface(doc))
+            into.add_interface(self.interface())
         elif word == "type":
             name, generics = self.next().text, self.generics()
             self.expect("=")
@@ -197,7 +193,7 @@ class Parser:
         elif word != ";":
             raise ValueError(f"a declaration may not begin with {word!r}")
 
-    def interface(self, doc):
+    def interface(self):
         name, generics = self.next().text, self.generics()
         parent = None
         if self.accept("extends"):
@@ -206,7 +202,7 @@ class Parser:
                 parents.append(self.type())
             parent = parents[0].name
         self.expect("{")
-        return Interface(name, parent, generics, list(self.members()), doc)
+        return Interface(name, parent, generics, list(self.members()))
 
     def members(self):
         """The members of an interface or object type, up to and with the closing brace."""
@@ -220,7 +216,6 @@ class Parser:
         return tuple(found)
 
     def member(self):
-        doc = self.peek().doc
         readonly = False
         accessor = None
         while self.peek().text in ("readonly", "get", "set") and self.peek(1).text not in (":", "(", "?", "<"):
@@ -230,18 +225,18 @@ class Parser:
         if self.accept("["):
             return self.indexer()
         if self.peek().text in ("(", "<"):
-            return Member("()", self.signature(), is_method=True, doc=doc)
+            return Member("()", self.signature(), is_method=True)
         name = self.next().text.strip("\"'")
         optional = bool(self.accept("?"))
         if self.peek().text in ("(", "<"):
             signature = self.signature(constructs=name == "new")
             if accessor == "set":
-                return Member(name, signature.parameters[0].type, doc=doc)
+                return Member(name, signature.parameters[0].type)
             if accessor == "get":
-                return Member(name, signature.returns, readonly=True, doc=doc)
-            return Member(name, signature, True, optional, doc=doc)
+                return Member(name, signature.returns, readonly=True)
+            return Member(name, signature, True, optional)
         self.expect(":")
-        return Member(name, self.type(), False, optional, readonly, doc)
+        return Member(name, self.type(), False, optional, readonly)
 
     def indexer(self):
         """`[key: K]: V`. A computed or mapped key has no counterpart and is left out."""
