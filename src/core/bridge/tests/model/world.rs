@@ -347,7 +347,7 @@ impl World {
                     assert_eq!(self.runs.get(&run), Some(&caller), "the receipt of another run");
                 }
             }
-            Ok(Answer::Status { .. }) => panic!("nobody asked"),
+            Ok(Answer::Status { .. } | Answer::Console(_)) => panic!("nobody asked"),
             Err(error) => assert!(!error.message.is_empty() && !error.hint.is_empty(), "{error:?}"),
         }
     }
