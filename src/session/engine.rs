@@ -140,10 +140,12 @@ impl Engine {
                     self.root_problem = Some("the project file gives no instance".to_owned());
                 }
                 (Ok(snapshot), Kind::Replace(id)) => {
-                    wanted.replaced.push((id, snapshot));
                     if root {
+                        // The other jobs are parts of this one; they counted in case it failed.
                         self.root_problem = None;
+                        return Wanted { replaced: vec![(id, snapshot)], ..Wanted::default() };
                     }
+                    wanted.replaced.push((id, snapshot));
                 }
                 (Ok(Some(snapshot)), Kind::Add { parent }) => wanted.added.push((parent, snapshot)),
                 (Ok(None), Kind::Add { .. }) => {}
