@@ -209,3 +209,15 @@ fn a_project_that_is_mended_with_another_tree_makes_no_panic() {
     }
     assert_eq!(*project.session().health().borrow(), crate::session::Health::Live);
 }
+
+#[test]
+fn a_nested_project_gives_way_to_what_comes_beside_it() {
+    let project = Project::new(&BASE);
+    project.write("src/Pak/default.project.json", r#"{"name":"Inner","tree":{"$className":"Folder"}}"#);
+    let project = project.serve();
+    project.remove("src/Pak/default.project.json");
+    project.write("src/Pak/New/init.luau", "return 'new'");
+    project.session().catch_up(None).expect("it lives");
+    assert_eq!(find(project.session(), "ServerStorage.Kit.Pak").len(), 1, "once, though two files say so");
+    project.oracle();
+}
