@@ -242,7 +242,7 @@ fn random(seed: u8) {
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
     let outcome = runner.run(&steps(), |steps| play(&steps).map_err(TestCaseError::fail));
     if let Err(TestError::Fail(reason, steps)) = outcome {
-        panic!("{reason}\nafter these steps: {steps:#?}");
+        panic!("{reason}\nafter these steps: {}", steps.iter().map(|batch| format!("\n{batch:?}")).collect::<String>());
     }
 }
 

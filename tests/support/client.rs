@@ -77,6 +77,14 @@ fn path_of(instances: &HashMap<Ref, Instance<'static>>, id: Ref) -> String {
 
 /// Where two trees differ, for people.
 pub fn difference(left: (&str, &Shape), right: (&str, &Shape)) -> String {
-    let only = |a: &Shape, b: &Shape| a.iter().filter(|line| !b.contains(line)).cloned().collect::<Vec<_>>();
+    let only = |a: &Shape, b: &Shape| {
+        let mut left = a.clone();
+        for line in b {
+            if let Some(at) = left.iter().position(|other| other == line) {
+                left.remove(at);
+            }
+        }
+        left
+    };
     format!("only {}: {:#?}\nonly {}: {:#?}", left.0, only(left.1, right.1), right.0, only(right.1, left.1))
 }
