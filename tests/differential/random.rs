@@ -131,17 +131,13 @@ impl Step {
             Self::Remove { at } => pick(at).iter().for_each(|path| remove(path)),
             Self::Rename { at, folder, name, kind } => {
                 let Some(from) = pick(at) else { return };
-                let to = pair.path(folder).join(if from.is_dir() {
-                    (*name).to_owned()
-                } else {
-                    format!("{name}{}", ending(&from, *kind))
-                });
-                if !to.starts_with(&from)
-                    && !to.is_dir()
-                    && make(to.parent().expect("a folder")) == ()
-                    && from.exists()
-                    && !to.is_dir()
-                {
+                let name = if from.is_dir() { (*name).to_owned() } else { format!("{name}{}", ending(&from, *kind)) };
+                let to = pair.path(folder).join(name);
+                if to.starts_with(&from) || to.is_dir() {
+                    return;
+                }
+                make(&pair.path(folder));
+                if from.exists() {
                     _ = fs::rename(from, to); // a folder does not take a file's place
                 }
             }
@@ -168,8 +164,7 @@ impl Step {
 fn ending(from: &Path, kind: usize) -> String {
     let name = from.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let own = name.split_once('.').map(|(_, rest)| format!(".{rest}"));
-    own.filter(|_| kind % 4 != 0 || !KINDS[kind].0.ends_with("lua") && !KINDS[kind].0.ends_with("luau"))
-        .unwrap_or_else(|| KINDS[kind % 5].0.to_owned())
+    own.filter(|_| kind != 0).unwrap_or_else(|| KINDS[kind % 5].0.to_owned())
 }
 
 fn put(pair: &Pair, folder: &str, name: &str, text: &str) {
