@@ -16,6 +16,8 @@ mod client;
 mod pair;
 mod random;
 mod settings;
+#[path = "../support/shape.rs"]
+mod shape;
 #[path = "../support/stock.rs"]
 mod stock;
 

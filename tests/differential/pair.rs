@@ -16,7 +16,8 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    client::{self, Shape},
+    client,
+    shape::{self, Shape},
     stock::{Spare, Stock},
 };
 
@@ -151,12 +152,12 @@ impl Pair {
     async fn ours_is(&self, wanted: &Shape) -> Result<(), String> {
         let begun = Instant::now();
         loop {
-            let live = client::shape(&client::read(self.ours).await?.instances);
+            let live = shape::of(&client::read(self.ours).await?.instances);
             if live == *wanted {
                 return Ok(());
             }
             if begun.elapsed() > OURS {
-                return Err(client::difference(("live with us", &live), ("fresh with us", wanted)));
+                return Err(shape::difference(("live with us", &live), ("fresh with us", wanted)));
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
@@ -167,12 +168,12 @@ impl Pair {
         loop {
             let port = self.stock.as_mut().and_then(|stock| stock.is_alive().then_some(stock.port));
             let port = port.ok_or("Rojo has crashed")?;
-            let theirs = client::shape(&client::read(port).await?.instances);
+            let theirs = shape::of(&client::read(port).await?.instances);
             if theirs == *wanted {
                 return Ok(());
             }
             if begun.elapsed() > within {
-                return Err(client::difference(("with us", wanted), ("with Rojo", &theirs)));
+                return Err(shape::difference(("with us", wanted), ("with Rojo", &theirs)));
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
@@ -253,7 +254,7 @@ async fn fresh_shape(session: Arc<ServeSession>) -> Shape {
     let server = Server::start(listener, session, Vec::new(), shutdown.clone()).expect("it starts");
     let tree = client::read(server.address.port()).await.expect("an answer");
     shutdown.cancel();
-    client::shape(&tree.instances)
+    shape::of(&tree.instances)
 }
 
 pub fn write(path: &Path, text: &str) {
