@@ -185,3 +185,39 @@ fn optional_paths_and_single_files() {
     project.remove("shared");
     project.oracle();
 }
+
+#[test]
+fn a_project_that_is_mended_with_another_tree_makes_no_panic() {
+    let project = Project::new(&BASE);
+    project.write("opt/Inner.luau", "return 'optional'");
+    let wide = r#"{"name":"Demo","tree":{"$className":"DataModel","ServerStorage":{"Kit":{"$path":"src"}},"Opt":{"$path":"opt"}}}"#;
+    project.write("default.project.json", wide);
+    let project = project.serve();
+    // Three panics would end the session.
+    for text in [BASE[0].1, wide, BASE[0].1, wide] {
+        project.write("default.project.json", "{");
+        project.until("the problem is named", |session| !session.problems().is_empty());
+        project.write("opt/Inner.luau", format!("return {}", text.len()));
+        project.write("src/Alpha.luau", format!("return {}", text.len()));
+        project.remove("src/Beta");
+        project.write("src/Beta.luau", "return 'Beta'");
+        project.write("default.project.json", text);
+        project.until("the problem is gone", |session| session.problems().is_empty());
+        project.remove("src/Beta.luau");
+        project.write("src/Beta/init.luau", "return {}");
+        project.equals_fresh();
+    }
+    assert_eq!(*project.session().health().borrow(), crate::session::Health::Live);
+}
+
+#[test]
+fn a_nested_project_gives_way_to_what_comes_beside_it() {
+    let project = Project::new(&BASE);
+    project.write("src/Pak/default.project.json", r#"{"name":"Inner","tree":{"$className":"Folder"}}"#);
+    let project = project.serve();
+    project.remove("src/Pak/default.project.json");
+    project.write("src/Pak/New/init.luau", "return 'new'");
+    project.session().catch_up(None).expect("it lives");
+    assert_eq!(find(project.session(), "ServerStorage.Kit.Pak").len(), 1, "once, though two files say so");
+    project.oracle();
+}
