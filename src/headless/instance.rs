@@ -2,6 +2,7 @@
 
 use super::{
     errors::raise,
+    history::Change,
     members::Member,
     signal::SignalName,
     values::{self, describe_type},
@@ -135,6 +136,8 @@ impl World {
         if self.name(this) == name {
             return Ok(());
         }
+        let before = self.name(this);
+        self.note(this, || Change::Name { this, before, after: name.clone() });
         if let Some(instance) = self.dom.borrow_mut().get_by_ref_mut(this) {
             instance.name = name;
         }

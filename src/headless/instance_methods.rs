@@ -17,6 +17,7 @@ type This = LuaUserDataRef<Inst>;
 pub(super) fn register(lua: &Lua, world: &World) -> LuaResult<()> {
     let methods = lua.create_table()?;
     tree_methods(lua, &methods)?;
+    kinship_methods(lua, &methods)?;
     search_methods(lua, &methods)?;
     signal_methods(lua, &methods)?;
     attribute_methods(lua, &methods)?;
@@ -80,6 +81,26 @@ fn tree_methods(lua: &Lua, methods: &LuaTable) -> LuaResult<()> {
             Ok(format!("0_{}", world(lua).debug_id(this.referent)))
         }),
     )?;
+    add("Clone", lua.create_function(clone))?;
+    add(
+        "Destroy",
+        lua.create_function(|lua, this: This| {
+            let referent = this.referent;
+            drop(this);
+            world(lua).destroy(lua, referent)
+        }),
+    )?;
+    add(
+        "ClearAllChildren",
+        lua.create_function(|lua, this: This| {
+            let world = world(lua);
+            world.children(this.referent).into_iter().rev().try_for_each(|child| world.destroy(lua, child))
+        }),
+    )
+}
+
+fn kinship_methods(lua: &Lua, methods: &LuaTable) -> LuaResult<()> {
+    let add = |name: &str, function: LuaResult<LuaFunction>| methods.raw_set(name, function?);
     add(
         "IsA",
         lua.create_function(|lua, (this, class): (This, String)| {
@@ -100,22 +121,6 @@ fn tree_methods(lua: &Lua, methods: &LuaTable) -> LuaResult<()> {
     add(
         "IsAncestorOf",
         lua.create_function(|lua, (this, other): (This, This)| Ok(world(lua).is_inside(other.referent, this.referent))),
-    )?;
-    add("Clone", lua.create_function(clone))?;
-    add(
-        "Destroy",
-        lua.create_function(|lua, this: This| {
-            let referent = this.referent;
-            drop(this);
-            world(lua).destroy(lua, referent)
-        }),
-    )?;
-    add(
-        "ClearAllChildren",
-        lua.create_function(|lua, this: This| {
-            let world = world(lua);
-            world.children(this.referent).into_iter().rev().try_for_each(|child| world.destroy(lua, child))
-        }),
     )
 }
 

@@ -19,6 +19,7 @@ mod api;
 mod clock;
 mod config;
 mod errors;
+mod history;
 mod host;
 mod host_functions;
 mod instance;

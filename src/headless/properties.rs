@@ -2,6 +2,7 @@
 
 use super::{
     errors::raise,
+    history::Change,
     instance::as_instance,
     reflection::{self, Access, Property},
     signal::SignalName,
@@ -10,6 +11,7 @@ use super::{
 };
 use mlua::prelude::*;
 use rbx_dom_weak::{
+    Ustr,
     types::{CFrame, Enum, Matrix3, Ref, Variant, VariantType, Vector2},
     ustr,
 };
@@ -98,17 +100,41 @@ impl World {
         this: Ref,
         storage: &str,
         value: Variant,
-        names: &[&str],
+        names: &[&'static str],
     ) -> LuaResult<()> {
-        let before = self.dom.borrow_mut().get_by_ref_mut(this).map(|instance| {
-            let changes = instance.properties.get(&ustr(storage)) != Some(&value);
-            instance.properties.insert(ustr(storage), value);
-            changes
-        });
-        if before != Some(true) {
-            return Ok(());
+        let storage = ustr(storage);
+        let tracked = self.is_tracked(this);
+        let before = match self.dom.borrow_mut().get_by_ref_mut(this) {
+            Some(instance) if instance.properties.get(&storage) != Some(&value) => {
+                let after = tracked.then(|| value.clone());
+                (instance.properties.insert(storage, value), after)
+            }
+            _ => return Ok(()),
+        };
+        if let (before, Some(after)) = before {
+            self.note_always(Change::Property { this, storage, before, after, told: names.to_vec() });
         }
         names.iter().try_for_each(|name| self.changed(lua, this, name))
+    }
+
+    /// Give a stored property another value, or none; tells what `store_and_tell` told.
+    pub(super) fn restore_property(
+        &self,
+        lua: &Lua,
+        this: Ref,
+        storage: Ustr,
+        value: Option<Variant>,
+        told: &[&str],
+    ) -> LuaResult<()> {
+        let named = self.named_values(this);
+        if let Some(instance) = self.dom.borrow_mut().get_by_ref_mut(this) {
+            match value {
+                Some(value) => instance.properties.insert(storage, value),
+                None => instance.properties.remove(&storage),
+            };
+        }
+        self.tell_named_values(lua, this, &named)?;
+        told.iter().try_for_each(|name| self.changed(lua, this, name))
     }
 
     /// Fire `GetPropertyChangedSignal(name)` and `Changed`.

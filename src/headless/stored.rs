@@ -2,6 +2,7 @@
 
 use super::{
     errors::raise,
+    history::Change,
     signal::{Signal, SignalName},
     values::{self, describe_type},
     world::World,
@@ -11,7 +12,7 @@ use rbx_dom_weak::{
     types::{Attributes, Ref, Tags, Variant},
     ustr,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const ATTRIBUTES: &str = "Attributes";
 const TAGS: &str = "Tags";
@@ -23,6 +24,12 @@ const NAME_LIMIT: usize = 100;
 pub(super) enum TagChange {
     Added,
     Removed,
+}
+
+/// What an instance carries, as it was at one time.
+pub(super) struct NamedValues {
+    attributes: BTreeMap<String, Variant>,
+    tags: Vec<String>,
 }
 
 impl World {
@@ -56,8 +63,7 @@ impl World {
             stored.insert(name, value);
         }
         self.store(this, ATTRIBUTES, stored.into());
-        self.fire(lua, this, SignalName::Attribute(ustr(name)), || Ok(LuaMultiValue::new()))?;
-        self.fire(lua, this, SignalName::Event(ustr("AttributeChanged")), || name.into_lua_multi(lua))
+        self.tell_attribute(lua, this, name)
     }
 
     pub(super) fn tags(&self, this: Ref) -> Vec<String> {
@@ -79,11 +85,7 @@ impl World {
             tags.retain(|known| known != tag);
         }
         self.store(this, TAGS, Tags::from(tags).into());
-        if this == self.game || self.is_inside(this, self.game) {
-            let change = if present { TagChange::Added } else { TagChange::Removed };
-            self.fire_tag(lua, change, tag, this)?;
-        }
-        Ok(())
+        self.tell_tag(lua, if present { TagChange::Added } else { TagChange::Removed }, tag, this)
     }
 
     /// Tell `CollectionService` of tagged instances that entered or left the DataModel.
@@ -125,9 +127,50 @@ impl World {
         all
     }
 
-    pub(super) fn store(&self, this: Ref, name: &str, value: Variant) {
-        if let Some(instance) = self.dom.borrow_mut().get_by_ref_mut(this) {
-            instance.properties.insert(ustr(name), value);
+    fn store(&self, this: Ref, name: &str, value: Variant) {
+        let storage = ustr(name);
+        let after = self.is_tracked(this).then(|| value.clone());
+        let before = match self.dom.borrow_mut().get_by_ref_mut(this) {
+            Some(instance) => instance.properties.insert(storage, value),
+            None => return,
+        };
+        if let Some(after) = after {
+            self.note_always(Change::Property { this, storage, before, after, told: Vec::new() });
+        }
+    }
+
+    pub(super) fn named_values(&self, this: Ref) -> NamedValues {
+        NamedValues { attributes: self.attributes(this), tags: self.tags(this) }
+    }
+
+    /// Fire what the way from `before` to the present fires.
+    pub(super) fn tell_named_values(&self, lua: &Lua, this: Ref, before: &NamedValues) -> LuaResult<()> {
+        let now = self.named_values(this);
+        let names: BTreeSet<&String> = before.attributes.keys().chain(now.attributes.keys()).collect();
+        for name in names {
+            if before.attributes.get(name) != now.attributes.get(name) {
+                self.tell_attribute(lua, this, name)?;
+            }
+        }
+        for tag in now.tags.iter().filter(|tag| !before.tags.contains(tag)) {
+            self.tell_tag(lua, TagChange::Added, tag, this)?;
+        }
+        for tag in before.tags.iter().filter(|tag| !now.tags.contains(tag)) {
+            self.tell_tag(lua, TagChange::Removed, tag, this)?;
+        }
+        Ok(())
+    }
+
+    fn tell_attribute(&self, lua: &Lua, this: Ref, name: &str) -> LuaResult<()> {
+        self.fire(lua, this, SignalName::Attribute(ustr(name)), || Ok(LuaMultiValue::new()))?;
+        self.fire(lua, this, SignalName::Event(ustr("AttributeChanged")), || name.into_lua_multi(lua))
+    }
+
+    fn tell_tag(&self, lua: &Lua, change: TagChange, tag: &str, this: Ref) -> LuaResult<()> {
+        if this == self.game || self.is_inside(this, self.game) {
+            self.fire_tag(lua, change, tag, this)
+        } else {
+            Ok(())
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     errors::raise,
+    history::Change,
     signal::{Signal, SignalName},
     world::World,
 };
@@ -132,6 +133,15 @@ impl World {
             return Ok(());
         }
         self.check_new_parent(this, from, to)?;
+        if self.is_tracked(this) || self.is_tracked(to) {
+            self.note_always(Change::Parent { this, before: from, after: to });
+        }
+        self.move_to(lua, this, to)
+    }
+
+    /// Give an instance another parent, whatever speaks against it.
+    pub(super) fn move_to(&self, lua: &Lua, this: Ref, to: Ref) -> LuaResult<()> {
+        let from = self.parent(this);
         let moved = self.with_descendants(this);
         self.fire_on_ancestors(lua, from, "DescendantRemoving", &moved)?;
         self.dom.borrow_mut().transfer_within(this, to);
@@ -181,6 +191,7 @@ impl World {
     /// Unparent and lock an instance and everything below it, and end its connections.
     pub(super) fn destroy(&self, lua: &Lua, this: Ref) -> LuaResult<()> {
         let all = self.with_descendants(this);
+        let tracked = self.is_tracked(this);
         for each in &all {
             self.fire(lua, *each, event("Destroying"), || Ok(LuaMultiValue::new()))?;
         }
@@ -189,13 +200,14 @@ impl World {
         }
         // Last first: taking a child from the end of its parent's list is cheap.
         for each in all.iter().skip(1).rev() {
+            if tracked {
+                self.note_always(Change::Parent { this: *each, before: self.parent(*each), after: Ref::none() });
+            }
             self.orphan(lua, *each)?;
         }
-        for each in &all {
-            self.destroyed.borrow_mut().insert(*each);
-            if let Some(own) = self.signals.borrow().get(each) {
-                own.values().for_each(Signal::release);
-            }
+        all.iter().for_each(|each| self.lock(*each));
+        if tracked {
+            self.note_always(Change::Locked(all));
         }
         Ok(())
     }

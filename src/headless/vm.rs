@@ -9,7 +9,7 @@ use mlua::prelude::*;
 use std::rc::Rc;
 
 /// The Luau half of the simulation, in the order it is run.
-const PRELUDE: [(&str, &str); 9] = [
+const PRELUDE: [(&str, &str); 11] = [
     ("errors", include_str!("prelude/errors.luau")),
     ("tasks", include_str!("prelude/tasks.luau")),
     ("globals", include_str!("prelude/globals.luau")),
@@ -17,7 +17,9 @@ const PRELUDE: [(&str, &str); 9] = [
     ("instances", include_str!("prelude/instances.luau")),
     ("data_model", include_str!("prelude/data_model.luau")),
     ("network", include_str!("prelude/network.luau")),
-    ("scripting", include_str!("prelude/scripting.luau")),
+    ("history", include_str!("prelude/history.luau")),
+    ("editor", include_str!("prelude/editor.luau")),
+    ("selection", include_str!("prelude/selection.luau")),
     ("plugin", include_str!("prelude/plugin.luau")),
 ];
 

@@ -2,6 +2,7 @@
 
 use super::{
     config::{Knobs, LogLine},
+    history::History,
     instance::Inst,
     json,
     members::Members,
@@ -59,6 +60,7 @@ pub(super) struct World {
     pub(super) game_id: Cell<u64>,
     /// Instances that were destroyed: their parent is locked.
     pub(super) destroyed: RefCell<HashSet<Ref>>,
+    pub(super) history: RefCell<History>,
     pub(super) tag_signals: RefCell<HashMap<(TagChange, String), Signal>>,
     pub(super) signals: RefCell<AHashMap<Ref, AHashMap<SignalName, Signal>>>,
     /// How many `DescendantAdded`/`DescendantRemoving` signals exist: most places have none.
@@ -101,6 +103,7 @@ impl World {
             place_id: Cell::new(0),
             game_id: Cell::new(0),
             destroyed: RefCell::default(),
+            history: RefCell::default(),
             tag_signals: RefCell::default(),
             signals: RefCell::default(),
             descendant_signals: Cell::new(0),
@@ -217,13 +220,14 @@ impl World {
         }
         let collected = std::mem::take(&mut *self.collected.borrow_mut());
         let mut seen = HashSet::new();
+        let kept = self.history.borrow().mentioned();
         let tops: Vec<Ref> = collected.into_iter().filter_map(|each| self.unseen_top(each, &mut seen)).collect();
         for top in tops {
             if top == self.game || self.dom.borrow().get_by_ref(top).is_none() {
                 continue;
             }
             let tree = self.with_descendants(top);
-            if tree.iter().any(|referent| self.is_reachable(*referent)) {
+            if tree.iter().any(|referent| kept.contains(referent) || self.is_reachable(*referent)) {
                 continue;
             }
             self.dom.borrow_mut().destroy(top);

@@ -3,6 +3,7 @@
 //! Each prelude file gets the table made here as its one argument; scripts never see it.
 
 mod data;
+mod history;
 mod network;
 mod running;
 mod scripts;
@@ -19,6 +20,7 @@ pub(super) fn create(lua: &Lua, world: &World) -> LuaResult<LuaTable> {
     running::add(lua, &host)?;
     scripts::add(lua, &host)?;
     data::add(lua, &host)?;
+    history::add(lua, &host)?;
     network::add(lua, &host)?;
     Ok(host)
 }
