@@ -33,9 +33,9 @@ pub struct Knobs {
     pub script_timeout: Duration,
     /// The length of a frame: `task.wait()` wakes on frame boundaries.
     pub frame: Duration,
-    /// `EncodingService:ComputeStringHash` gives raw bytes instead of hex digits:
-    /// Roblox documents only "string".
-    pub hash_as_bytes: bool,
+    /// `EncodingService:ComputeStringHash` gives hex digits instead of the digest's bytes,
+    /// which the documentation promises.
+    pub hash_as_hex: bool,
 }
 
 impl Default for Knobs {
@@ -46,7 +46,7 @@ impl Default for Knobs {
             loss_events: LossEvents::default(),
             script_timeout: Duration::from_secs(10),
             frame: Duration::from_micros(16_667),
-            hash_as_bytes: false,
+            hash_as_hex: false,
         }
     }
 }

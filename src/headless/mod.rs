@@ -18,6 +18,8 @@
 mod api;
 mod clock;
 mod config;
+mod datatypes;
+mod datetime;
 mod errors;
 mod history;
 mod host;

@@ -133,6 +133,11 @@ impl Scheduler {
     }
 
     pub(super) fn sleep(&self, timer: Timer) {
+        self.sleep_for(self.current.get(), timer);
+    }
+
+    /// Like `sleep`, on behalf of another context.
+    pub(super) fn sleep_for(&self, context: ContextId, timer: Timer) {
         let since = now();
         let seconds =
             Duration::try_from_secs_f64(timer.seconds.max(0.0)).unwrap_or(Duration::from_secs(u32::MAX.into()));
@@ -141,7 +146,7 @@ impl Scheduler {
             at: self.clock.frame_after(since + seconds),
             since,
             serial: self.serial.get(),
-            context: self.current.get(),
+            context,
             timer,
         }));
     }

@@ -127,6 +127,12 @@ impl World {
         all
     }
 
+    /// Every tag that something in the DataModel has, in alphabetical order.
+    pub(super) fn all_tags(&self) -> Vec<String> {
+        let all: BTreeSet<String> = self.descendants(self.game).into_iter().flat_map(|each| self.tags(each)).collect();
+        all.into_iter().collect()
+    }
+
     fn store(&self, this: Ref, name: &str, value: Variant) {
         let storage = ustr(name);
         let after = self.is_tracked(this).then(|| value.clone());

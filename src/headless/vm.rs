@@ -1,7 +1,7 @@
 //! Building the Luau VM: datatypes, host functions, prelude, then the sandbox.
 
 use super::{
-    host_functions, instance_methods, records,
+    datatypes, datetime, host_functions, instance_methods, records,
     scripts::{ContextId, HEADLESS},
     world::World,
 };
@@ -9,13 +9,15 @@ use mlua::prelude::*;
 use std::rc::Rc;
 
 /// The Luau half of the simulation, in the order it is run.
-const PRELUDE: [(&str, &str); 11] = [
+const PRELUDE: [(&str, &str); 13] = [
     ("errors", include_str!("prelude/errors.luau")),
     ("tasks", include_str!("prelude/tasks.luau")),
     ("globals", include_str!("prelude/globals.luau")),
     ("modules", include_str!("prelude/modules.luau")),
     ("instances", include_str!("prelude/instances.luau")),
     ("data_model", include_str!("prelude/data_model.luau")),
+    ("debris", include_str!("prelude/debris.luau")),
+    ("encoding", include_str!("prelude/encoding.luau")),
     ("network", include_str!("prelude/network.luau")),
     ("history", include_str!("prelude/history.luau")),
     ("editor", include_str!("prelude/editor.luau")),
@@ -27,6 +29,7 @@ const PRELUDE: [(&str, &str); 11] = [
 /// runs a command: `function(id, chunk)`.
 pub(super) fn set_up(lua: &Lua, world: &Rc<World>) -> LuaResult<LuaFunction> {
     lua.set_app_data(world.clone());
+    datatypes::register(lua)?;
     for pair in lune_roblox::module(lua.clone())?.pairs::<String, LuaValue>() {
         let (name, value) = pair?;
         // The instances are ours.
@@ -36,6 +39,7 @@ pub(super) fn set_up(lua: &Lua, world: &Rc<World>) -> LuaResult<LuaFunction> {
     }
     instance_methods::register(lua, world)?;
     records::register(lua)?;
+    datetime::register(lua)?;
     let game = world.to_lua(lua, world.game)?;
     lua.globals().raw_set("game", &game)?;
     lua.globals().raw_set("Game", game)?;

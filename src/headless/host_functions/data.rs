@@ -22,10 +22,9 @@ fn texts(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
     put(lua, host, "jsonEncode", |_, value: LuaValue| json::encode(&value))?;
     put(lua, host, "jsonDecode", |lua, text: LuaString| json::decode(lua, &text.as_bytes()))?;
     put(lua, host, "guid", |_, ()| Ok(uuid::Uuid::new_v4().to_string().to_uppercase()))?;
-    // Roblox documents "string"; whether it is hex digits or bytes nobody wrote down.
     put(lua, host, "sha1", |lua, text: LuaString| {
         let digest = Sha1::digest(text.as_bytes());
-        if world(lua).knobs.hash_as_bytes {
+        if !world(lua).knobs.hash_as_hex {
             return lua.create_string(digest);
         }
         let hex = digest.iter().try_fold(String::new(), |mut hex, byte| write!(hex, "{byte:02x}").map(|()| hex));
@@ -83,6 +82,7 @@ fn tags(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
         let world = world(lua);
         world.list_to_lua(lua, &world.tagged(&tag))
     })?;
+    put(lua, host, "allTags", |lua, ()| Ok(world(lua).all_tags()))?;
     put(lua, host, "tagAdded", |lua, tag: String| Ok(world(lua).tag_signal(TagChange::Added, tag)))?;
     put(lua, host, "tagRemoved", |lua, tag: String| Ok(world(lua).tag_signal(TagChange::Removed, tag)))
 }

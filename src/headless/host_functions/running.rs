@@ -4,6 +4,7 @@ use super::add as put;
 use crate::headless::{
     errors,
     scheduler::{Timer, Work},
+    scripts::ContextId,
     signal::{self, Signal, SignalName},
     values,
     world::world,
@@ -36,6 +37,12 @@ fn threads(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
     })?;
     put(lua, host, "sleep", |lua, (thread, seconds, gives_elapsed, args): (LuaThread, f64, bool, LuaMultiValue)| {
         world(lua).scheduler.sleep(Timer { thread, seconds, args, gives_elapsed });
+        Ok(())
+    })?;
+    // The thread wakes even when the plugin that runs now is unloaded.
+    put(lua, host, "sleepForStudio", |lua, (thread, seconds): (LuaThread, f64)| {
+        let timer = Timer { thread, seconds, args: LuaMultiValue::new(), gives_elapsed: false };
+        world(lua).scheduler.sleep_for(ContextId::CommandBar, timer);
         Ok(())
     })?;
     // Whether the thread was a command: its caller gets the error, not the output window.
