@@ -7,8 +7,8 @@
 //!
 //! Nothing is written outside the project's sources, over a text that is newer than the base, or
 //! where a file is gone; a text that is on the disk already is not written again. What was
-//! displaced stays for a moment beside its place: an editor may have the file open and still write
-//! into it.
+//! displaced is held open for a moment, though it has no name any more: an editor may have the file
+//! open too, and still write into it.
 
 mod exchange;
 mod lines;
@@ -18,7 +18,8 @@ mod place;
 mod tests;
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read, Seek},
     path::{Path, PathBuf},
 };
 
@@ -28,7 +29,7 @@ pub use place::Sources;
 use self::exchange::Means;
 use crate::core::text::{ScriptText, TextHash};
 
-/// How long what was displaced should be kept before [`Displaced::settle`].
+/// How long what was displaced should be held before [`Displaced::settle`].
 pub const KEEP_DISPLACED: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// So often theirs and ours change places before we give up; each time needs another save of the
@@ -166,16 +167,67 @@ impl Replace<'_> {
         }
         let scratch = Scratch::write(&place, &ours, Some(&metadata))?;
         (self.before_exchange)();
-        let displaced = Displaced { scratch, place, held: held.into_bytes(), ours, means: self.means };
-        displaced.exchange()?;
+        let swap = Swap { place: &place, held: held.as_bytes(), ours: &ours, means: self.means };
+        let file = swap.run(&scratch)?;
+        let displaced = Displaced { file, place, held: held.into_bytes(), ours, means: self.means };
         Ok(Written { hash, displaced: Some(displaced) })
+    }
+}
+
+/// Ours takes the place of what was decided on, and of nothing else.
+struct Swap<'a> {
+    place: &'a Path,
+    held: &'a [u8],
+    ours: &'a [u8],
+    means: Means,
+}
+
+impl Swap<'_> {
+    /// Put ours, which is in `scratch`, in its place. Returns what was displaced, open.
+    fn run(&self, scratch: &Scratch) -> Result<fs::File, WriteError> {
+        let failed = |error| WriteError::io(self.place, error);
+        let there = exchange::swap(&scratch.0, self.place, self.means);
+        let mut file = fs::File::open(&scratch.0).map_err(failed)?;
+        let displaced = read_all(&mut file).map_err(failed)?;
+        match there {
+            Ok(()) if displaced == self.held => Ok(file),
+            Ok(()) => Err(self.back(scratch, displaced)),
+            // Somebody has put a newer file there while the place was empty.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let now = fs::read(self.place).map_err(failed)?;
+                if displaced != self.held && displaced != self.ours {
+                    scratch.keep_as_file(self.place);
+                }
+                Err(changed(self.place, &now))
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// `theirs` was displaced, and is newer than what was decided on: it goes back. So does what
+    /// that displaces, unless it is ours.
+    fn back(&self, scratch: &Scratch, theirs: Vec<u8>) -> WriteError {
+        let (mut going_back, mut expected) = (theirs, self.ours.to_vec());
+        for _ in 0..MAX_SWAPS {
+            let swapped = exchange::swap(&scratch.0, self.place, self.means);
+            let displaced = match swapped.and_then(|()| fs::read(&scratch.0)) {
+                Ok(displaced) => displaced,
+                Err(error) => return scratch.keep(self.place, error),
+            };
+            if displaced == expected {
+                return changed(self.place, &going_back);
+            }
+            expected = std::mem::replace(&mut going_back, displaced);
+        }
+        scratch.keep(self.place, io::Error::other("it is being written all the time"))
     }
 }
 
 /// What a write displaced. Dropped, it is settled.
 #[derive(Debug)]
 pub struct Displaced {
-    scratch: Scratch,
+    /// Still open, though it has no name any more.
+    file: fs::File,
     place: PathBuf,
     held: Vec<u8>,
     ours: Vec<u8>,
@@ -186,61 +238,33 @@ impl Displaced {
     /// Look at what was displaced once more, and let go of it. Where an editor that had the file
     /// open has written into it meanwhile, that is what the file holds afterwards.
     pub fn settle(self) {}
-
-    /// Put ours in its place; what was there must be what was decided on.
-    fn exchange(&self) -> Result<(), WriteError> {
-        let failed = |error| WriteError::io(&self.place, error);
-        let there = exchange::swap(&self.scratch.0, &self.place, self.means);
-        let displaced = fs::read(&self.scratch.0).map_err(failed)?;
-        match there {
-            Ok(()) if displaced == self.held => Ok(()),
-            Ok(()) => Err(self.swap_back(displaced)),
-            // Somebody has put a newer file there while the place was empty.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let now = fs::read(&self.place).map_err(failed)?;
-                if displaced != self.held && displaced != self.ours {
-                    self.scratch.keep_as_file(&self.place);
-                }
-                Err(changed(&self.place, &now))
-            }
-            Err(error) => Err(failed(error)),
-        }
-    }
-
-    /// `theirs` was displaced, and is newer than what was decided on: it goes back. So does what
-    /// that displaces, unless it is ours.
-    fn swap_back(&self, theirs: Vec<u8>) -> WriteError {
-        let (mut going_back, mut expected) = (theirs, self.ours.clone());
-        for _ in 0..MAX_SWAPS {
-            if let Err(error) = exchange::swap(&self.scratch.0, &self.place, self.means) {
-                return self.scratch.keep(&self.place, error);
-            }
-            let displaced = match fs::read(&self.scratch.0) {
-                Ok(displaced) => displaced,
-                Err(error) => return self.scratch.keep(&self.place, error),
-            };
-            if displaced == expected {
-                return changed(&self.place, &going_back);
-            }
-            expected = std::mem::replace(&mut going_back, displaced);
-        }
-        self.scratch.keep(&self.place, io::Error::other("it is being written all the time"))
-    }
 }
 
 impl Drop for Displaced {
     fn drop(&mut self) {
-        let Ok(late) = fs::read(&self.scratch.0) else { return };
-        if late == self.held || late == self.ours || late.is_empty() {
-            return; // the scratch file goes
-        }
+        let late = match read_all(&mut self.file) {
+            Ok(late) if late != self.held && !late.is_empty() => late,
+            _ => return,
+        };
+        let like = fs::metadata(&self.place).ok();
+        let Ok(scratch) = Scratch::write(&self.place, &late, like.as_ref()) else {
+            return log::error!("a text that was saved to {} meanwhile is lost: no room", self.place.display());
+        };
+        let swap = Swap { place: &self.place, held: &self.ours, ours: &late, means: self.means };
         let still_ours = fs::read(&self.place).is_ok_and(|now| now == self.ours);
-        if still_ours && exchange::swap(&self.scratch.0, &self.place, self.means).is_ok() {
+        if still_ours && swap.run(&scratch).is_ok() {
             log::warn!("{} was written by another program while it was replaced; its text stays", self.place.display());
-        } else {
-            self.scratch.keep_as_file(&self.place);
+        } else if scratch.0.exists() {
+            scratch.keep_as_file(&self.place);
         }
     }
+}
+
+fn read_all(file: &mut fs::File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// A file of ours beside the place that it is for. Goes when dropped.

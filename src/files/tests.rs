@@ -1,16 +1,13 @@
 //! The writer against an editor that does not wait for it.
 #![expect(clippy::disallowed_methods, reason = "an editor is not the server")]
 
-use std::{
-    fs,
-    io::Write,
-    path::{Path, PathBuf},
-};
+use std::{fs, io::Write, path::PathBuf};
 
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
+use crate::session::{ServeSession, Target};
 
 /// A project with one `$path`, `src`.
 struct Project(TempDir);
@@ -69,10 +66,7 @@ fn a_text_takes_the_place_of_its_base_and_keeps_its_dress() {
     let written = project.replace("src/Alpha.luau", "local a\nreturn a\n", "local b\nreturn b\n").expect("written");
     assert_eq!(written.hash, TextHash::of("local b\nreturn b\n"));
     assert_eq!(project.read("src/Alpha.luau"), "\u{feff}local b\r\nreturn b\r\n");
-    assert_eq!(project.names().len(), 2, "what was displaced is kept for a moment");
-    assert!(project.names().iter().any(|name| is_scratch(Path::new(name))));
-    drop(written);
-    assert_eq!(project.names(), ["Alpha.luau"]);
+    assert_eq!(project.names(), ["Alpha.luau"], "nothing lies around that git could take up");
 }
 
 #[cfg(unix)]
@@ -244,6 +238,49 @@ fn what_is_removed_is_handed_back() {
     assert_eq!(project.names(), ["Alpha.luau"]);
     assert_eq!(gone("return 1\n").expect("removed"), "return 1\n");
     assert_eq!(project.names(), Vec::<String>::new());
+}
+
+/// Names of all sorts, and such as mean something in a file's name.
+fn names() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        "[a-zA-Z0-9 _é🦊]{1,4}",
+        "[.]",
+        Just("init".to_owned()),
+        Just(".server".to_owned()),
+        Just(".client".to_owned()),
+        Just(".plugin".to_owned()),
+        Just(".model".to_owned()),
+        Just(".meta".to_owned()),
+        Just(".lua".to_owned()),
+        Just(".luau".to_owned()),
+        Just(".project".to_owned()),
+        Just("default".to_owned())
+    ];
+    prop::collection::vec(part, 1..4).prop_map(|parts| parts.concat())
+}
+
+#[test]
+fn a_new_file_is_read_back_as_the_instance_that_it_was_made_for() {
+    let project = Project::new();
+    project.write("default.project.json", r#"{"name":"Names","tree":{"$path":"src"}}"#);
+    let session = ServeSession::start(project.0.path()).expect("it starts");
+    let config = ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() };
+    let kinds =
+        [(ScriptFile::Module, "ModuleScript"), (ScriptFile::Server, "Script"), (ScriptFile::Client, "LocalScript")];
+    proptest::test_runner::TestRunner::new(config)
+        .run(&(names(), prop::sample::select(kinds.to_vec())), |(name, (kind, class))| {
+            let text = ScriptText::new("return 1");
+            let Ok(path) = create(&project.sources(), &project.path("src"), &name, kind, &text) else { return Ok(()) };
+            session.catch_up(None).expect("it lives");
+            let ids = session.find(&Target::FsPath(path.to_str().expect("UTF-8")));
+            let (_, looks) = session.look(&ids);
+            let look = looks.into_iter().flatten().next().expect("it is an instance");
+            prop_assert_eq!((look.path, look.class_name), (format!("Names.{name}"), class.to_owned()));
+            prop_assert_eq!(remove(&session.sources(), &path, text.hash()).expect("removed"), "return 1");
+            Ok(())
+        })
+        .expect("every name that is used is read back");
+    assert_eq!(project.names(), ["Alpha.luau"], "and nothing is left");
 }
 
 proptest! {
