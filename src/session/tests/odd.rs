@@ -77,6 +77,13 @@ fn c27_what_is_no_file_is_skipped() {
     assert!(made.expect("mkfifo runs").success());
     project.write("src/Latin.luau", "return 'é'");
     project.until("the text is UTF-8 now", |session| !find(session, "ServerStorage.Kit.Latin").is_empty());
+    project.write("src/Later.luau", b"return '\xe9'");
+    let lists = |session: &ServeSession, name: &str| {
+        session.problems().iter().any(|problem| problem.path.as_ref().is_some_and(|path| path.ends_with(name)))
+    };
+    project.until("the new one is listed", |session| lists(session, "src/Later.luau"));
+    project.remove("src/Later.luau");
+    project.until("and no longer once it is gone", |session| !lists(session, "src/Later.luau"));
     project.oracle();
 }
 
