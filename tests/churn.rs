@@ -1,5 +1,6 @@
 //! What a busy day does to a served project, in short: edits, deletions, renames and git, at
-//! random, while two clients read and a third has stopped reading. At the end the live tree must be
+//! random, while two clients read, a third has stopped reading, and somebody types in Studio with
+//! two-way sync. At the end the live tree must be
 //! the one of a fresh start, the clients' pictures too, and nothing may have panicked.
 //!
 //! `ROJO_MCP_CHURN_SECONDS=600` goes on for longer, `ROJO_MCP_CHURN_SEED=7` does other things.
@@ -13,6 +14,7 @@ mod shape;
 use std::{
     collections::HashMap,
     fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
     process::Command,
     sync::{
@@ -23,12 +25,14 @@ use std::{
 };
 
 use futures_util::StreamExt;
-use librojo::web_api::{Instance, SocketPacket, SocketPacketBody, SubscribeMessage};
-use rbx_dom_weak::types::Ref;
+use hyper::Method;
+use librojo::web_api::{Instance, InstanceUpdate, SocketPacket, SocketPacketBody, SubscribeMessage, WriteRequest};
+use rbx_dom_weak::types::{Ref, Variant};
 use rojo_mcp::{
     Server,
     session::{Health, ServeSession},
 };
+use serde::Serialize;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::WebSocketStream;
 use tokio_util::sync::CancellationToken;
@@ -66,6 +70,8 @@ impl Repository {
         }
         repository.write("src/Beta/init.luau", "return {}");
         repository.git(&["init", "-q", "-b", "main"]);
+        // A stash must not take up what the writer has beside a file for a moment.
+        repository.write(".git/info/exclude", ".*.rojo-mcp-*\n");
         repository.commit("all");
         repository.git(&["checkout", "-q", "-b", "feat"]);
         for pack in 0..8 {
@@ -110,6 +116,11 @@ impl Repository {
 
     /// Something in `src`, file or folder.
     fn any(&mut self) -> Option<PathBuf> {
+        let mut all = self.everything();
+        (!all.is_empty()).then(|| all.swap_remove(self.dice.roll(all.len())))
+    }
+
+    fn everything(&self) -> Vec<PathBuf> {
         let mut all = Vec::new();
         let mut folders = vec![self.path("src")];
         while let Some(folder) = folders.pop() {
@@ -122,7 +133,7 @@ impl Repository {
             }
         }
         all.sort();
-        (!all.is_empty()).then(|| all.swap_remove(self.dice.roll(all.len())))
+        all
     }
 
     fn step(&mut self) {
@@ -159,7 +170,10 @@ impl Repository {
 
 fn remove(path: &Path) {
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    removed.expect("it can be removed");
+    if let Err(error) = removed {
+        // The writer beside us may come and go in the same folder.
+        assert!(matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty), "{error}");
+    }
 }
 
 async fn socket(port: u16, cursor: u32) -> WebSocketStream<TcpStream> {
@@ -235,6 +249,46 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().expect("a number"))
 }
 
+/// Types in Studio: edits some script again and again, as the plugin would send it. A conflict is
+/// an answer like others. Returns how many edits were written and how many refused.
+async fn type_in_studio(port: u16, stop: CancellationToken) -> (usize, usize) {
+    let (mut dice, mut written, mut refused) = (Dice(99), 0, 0);
+    while !stop.is_cancelled() {
+        let read = client::read(port).await.expect("an answer");
+        let scripts: Vec<Ref> =
+            read.instances.values().filter(|each| each.class_name == "ModuleScript").map(|each| each.id).collect();
+        for number in 0..5 {
+            if scripts.is_empty() {
+                break;
+            }
+            let id = scripts[dice.roll(scripts.len())];
+            let text = Variant::from(format!("return 'studio {number}'"));
+            let edit = InstanceUpdate {
+                id,
+                changed_name: None,
+                changed_class_name: None,
+                changed_properties: [("Source".into(), Some(text))].into_iter().collect(),
+                changed_metadata: None,
+            };
+            let request = WriteRequest {
+                session_id: read.session_id,
+                removed: Vec::new(),
+                added: HashMap::new(),
+                updated: vec![edit],
+            };
+            let mut body = Vec::new();
+            let mut writer = rmp_serde::Serializer::new(&mut body).with_human_readable().with_struct_map();
+            request.serialize(&mut writer).expect("it encodes");
+            match client::send(port, Method::POST, "/api/write", body.into()).await {
+                Ok(_) => written += 1,
+                Err(silence) if silence.contains("409") => refused += 1,
+                Err(silence) => panic!("{silence}"),
+            }
+        }
+    }
+    (written, refused)
+}
+
 /// Panics on any thread: the session survives some, and none must happen.
 fn count_panics() -> Arc<AtomicUsize> {
     let panics = Arc::new(AtomicUsize::new(0));
@@ -274,6 +328,8 @@ async fn a_busy_day() {
     }
     let _stopped_reading = socket(port, 0).await;
 
+    let stop = CancellationToken::new();
+    let typing = tokio::spawn(type_in_studio(port, stop.clone()));
     let end = Instant::now() + Duration::from_secs(number("ROJO_MCP_CHURN_SECONDS", 12));
     let steps = tokio::task::spawn_blocking(move || {
         let mut steps = 0;
@@ -291,6 +347,12 @@ async fn a_busy_day() {
         (steps, repository)
     });
     let (steps, repository) = steps.await.expect("no panic");
+    stop.cancel();
+    let (written, refused) = typing.await.expect("every edit has its answer");
+    assert!(
+        repository.everything().iter().all(|path| !path.to_string_lossy().contains("rojo-mcp")),
+        "nothing of ours stays"
+    );
 
     let fresh_session = open(repository.folder.path()).await;
     let fresh = shape::of(&client::read(serve(&fresh_session).await).await.expect("an answer").instances);
@@ -312,5 +374,8 @@ async fn a_busy_day() {
     }
     assert_eq!(*session.health().borrow(), Health::Live);
     assert_eq!(panics.load(Ordering::SeqCst), 0, "after {steps} steps");
-    eprintln!("{steps} steps, {} versions of the tree", *session.cursor().borrow());
+    eprintln!(
+        "{steps} steps, {written} edits written, {refused} refused, {} versions of the tree",
+        *session.cursor().borrow()
+    );
 }
