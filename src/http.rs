@@ -17,7 +17,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     guard::{Face, Guard},
     mcp::McpEndpoint,
-    rojo_api,
+    rojo_api::RojoApi,
     session::ServeSession,
     studio::Hub,
     upgrade::upgrade,
@@ -37,6 +37,8 @@ const ANSWERS_LEAVE: Duration = Duration::from_millis(250);
 pub struct Routes {
     /// Files and tree.
     pub session: Arc<ServeSession>,
+    /// Rojo's plugin.
+    pub rojo: Arc<RojoApi>,
     /// Studios.
     pub hub: Hub,
     /// Agents.
@@ -123,7 +125,7 @@ async fn route(routes: &Routes, peer: SocketAddr, mut request: Request<Incoming>
             })
         }
         Face::Mcp => routes.mcp.handle(request).await,
-        Face::Rojo => rojo_api::call(Arc::clone(&routes.session), request).await,
+        Face::Rojo => Arc::clone(&routes.rojo).call(peer.ip(), request).await,
         Face::Page => page(routes, request.uri().path()),
     }
 }

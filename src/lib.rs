@@ -16,6 +16,7 @@
 pub mod cli;
 pub mod clock;
 pub mod core;
+pub mod files;
 pub mod guard;
 #[cfg(feature = "headless")]
 pub mod headless;
@@ -36,6 +37,7 @@ use crate::{
     guard::Guard,
     http::Routes,
     mcp::{Backend, BackendCell, McpEndpoint, McpHandler, ServerInfo},
+    rojo_api::RojoApi,
     session::ServeSession,
     studio::{Hub, HubConfig},
 };
@@ -75,6 +77,7 @@ impl Server {
         let backend = Arc::new(Backend { session: Arc::clone(&session), hub: hub.clone(), server });
         let handler = McpHandler::new(BackendCell::ready(Arc::clone(&backend)));
         let routes = Arc::new(Routes {
+            rojo: RojoApi::new(Arc::clone(&session)),
             session,
             hub,
             mcp: McpEndpoint::new(&handler),

@@ -58,6 +58,11 @@ struct ServerOptions {
     #[arg(long, value_delimiter = ',')]
     allowed_hosts: Vec<String>,
 
+    /// Let edits made in Studio be written to files outside the project's folder, where a $path
+    /// leads there.
+    #[arg(long)]
+    write_outside: bool,
+
     /// Start a simulated Studio with the project in it, for machines without Roblox Studio.
     #[cfg(feature = "headless")]
     #[arg(long)]

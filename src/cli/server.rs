@@ -37,6 +37,9 @@ pub(super) async fn start(
     default_port: Option<u16>,
     shutdown: &CancellationToken,
 ) -> Result<Running, Failure> {
+    if options.write_outside {
+        session.allow_writes_outside();
+    }
     let project = session.project();
     let ip = options.address.or(project.serve_address).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let port = options.port.or(default_port).or(project.serve_port).unwrap_or(DEFAULT_PORT);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     agreement::Agreement,
     calls::Moment,
+    console::Console,
     error::{ErrorCode, ToolError},
     ids::{InstanceId, SessionId},
     protocol::{Hello, Patch, Role, TreePart},
@@ -54,6 +55,8 @@ pub struct Studio {
     pub tree: TreeState,
     /// What it and the tree last agreed on.
     pub agreement: Agreement,
+    /// What it printed.
+    pub console: Console,
 }
 
 /// How much of the tree a Studio has.
@@ -208,6 +211,7 @@ impl Studios {
             next_n,
             tree,
             agreement: Agreement::default(),
+            console: Console::default(),
         });
         key
     }

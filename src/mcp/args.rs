@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::core::{error::ToolError, protocol::SyncMode};
+use crate::core::{console::Level, error::ToolError, protocol::SyncMode};
 
 /// What is served, which Studios are connected, what waits, and what is wrong. Call it first, and when something fails.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -76,6 +76,28 @@ pub struct RunCodeArgs {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 600))]
     pub timeout: Option<f64>,
+}
+
+/// What Studio printed: prints, warnings, errors with their stack. Give `next` of the last answer as `since` to go on.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GetConsoleOutputArgs {
+    /// Which Studio, if several are connected
+    #[serde(default)]
+    pub studio: Option<String>,
+    /// Only what came after: the `next` of an earlier answer; without it, the newest lines
+    #[serde(default)]
+    pub since: Option<u64>,
+    /// This loud or louder
+    #[serde(default)]
+    pub level: Option<Level>,
+    /// At most so many lines; 200 if absent
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1000))]
+    pub limit: Option<usize>,
+    /// Count equal lines instead of repeating them; on if absent
+    #[serde(default)]
+    pub dedupe: Option<bool>,
 }
 
 /// Whether Studio edits or plays, as its DataModel says.

@@ -8,14 +8,18 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    answers::{MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, StudioMode, Synced, Verdict},
-    args::{GetScriptArgs, GetStudioModeArgs, RunCodeArgs, StatusArgs, SyncArgs, parse},
+    answers::{
+        ConsoleEntry, ConsoleOutput, MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, StudioMode, Synced,
+        Verdict,
+    },
+    args::{GetConsoleOutputArgs, GetScriptArgs, GetStudioModeArgs, RunCodeArgs, StatusArgs, SyncArgs, parse},
     backend::{Backend, ProgressSink},
     schema,
 };
 use crate::{
     core::{
         bridge::{Answer, Ask, StudioScript},
+        console::{Level, Line, Page, Query},
         error::ToolError,
         ids::NodeId,
         sync,
@@ -30,6 +34,10 @@ const STATUS_PATIENCE: Duration = Duration::from_secs(2);
 const READ_PATIENCE: Duration = Duration::from_secs(10);
 /// How long `run_code` waits unless it says otherwise.
 const CODE_PATIENCE: Duration = Duration::from_secs(30);
+/// How many lines of output an answer has unless it says otherwise.
+const CONSOLE_LINES: usize = 200;
+/// How many it can have.
+const MAX_CONSOLE_LINES: usize = 1000;
 /// How long a sync waits: below the minute after which clients give up.
 const SYNC_PATIENCE: Duration = Duration::from_secs(50);
 
@@ -109,6 +117,7 @@ pub fn catalogue() -> Vec<Tool> {
         Tool::new("sync", "Sync files to Studio", Kind::Change, run_sync),
         Tool::new("get_script", "Read a script in Studio", Kind::Read, get_script),
         Tool::new("run_code", "Run Luau in Studio", Kind::Change, run_code),
+        Tool::new("get_console_output", "Studio's output", Kind::Read, get_console_output),
         Tool::new("get_studio_mode", "Studio's mode", Kind::Read, get_studio_mode),
     ]
 }
@@ -156,7 +165,7 @@ async fn run_sync(
     let ask = Ask::Sync(sync::SyncArgs { mode, paths });
     match backend.call(studio, SYNC_PATIENCE, ask, progress).await? {
         Answer::Receipt(receipt) => Ok(Synced::new(receipt)),
-        Answer::Tool(_) | Answer::Script { .. } | Answer::Status { .. } => Err(wrong_answer("sync")),
+        _ => Err(wrong_answer("sync")),
     }
 }
 
@@ -275,6 +284,61 @@ async fn run_code(
     }
 }
 
+async fn get_console_output(
+    backend: Arc<Backend>,
+    args: GetConsoleOutputArgs,
+    progress: Option<ProgressSink>,
+) -> Result<ConsoleOutput, ToolError> {
+    let limit = args.limit.unwrap_or(CONSOLE_LINES);
+    if !(1..=MAX_CONSOLE_LINES).contains(&limit) {
+        let text = format!("argument `limit`: from 1 to {MAX_CONSOLE_LINES} lines");
+        return Err(ToolError::bad_arguments(text));
+    }
+    let query = Query {
+        since: args.since,
+        level: args.level.unwrap_or(Level::Output),
+        limit,
+        dedupe: args.dedupe.unwrap_or(true),
+    };
+    let answer = backend.call(args.studio, READ_PATIENCE, Ask::Console(query), progress).await?;
+    match answer {
+        Answer::Console(page) => Ok(console_answer(&backend, page)),
+        Answer::Tool(response) => {
+            let text = response.as_str().map_or_else(|| response.to_string(), str::to_owned);
+            let line = Line { level: Level::Output, text, stack: Vec::new(), count: 1 };
+            Ok(console_answer(&backend, Page { lines: vec![line], next: 0, dropped: 0, left: 0 }))
+        }
+        _ => Err(wrong_answer("get_console_output")),
+    }
+}
+
+fn console_answer(backend: &Backend, page: Page) -> ConsoleOutput {
+    let mut room = MAX_TEXT;
+    let entries = page
+        .lines
+        .into_iter()
+        .map(|mut line| {
+            let at = file_and_line(backend, &line.text);
+            if line.text.len() > room {
+                let kept: String = line.text.chars().take(room).collect();
+                line.text = format!("{kept} [{} bytes in all]", line.text.len());
+            }
+            room = room.saturating_sub(line.text.len());
+            ConsoleEntry { line, at }
+        })
+        .collect();
+    ConsoleOutput { entries, next: page.next, dropped: page.dropped, left: page.left }
+}
+
+/// The file that a message such as `ServerScriptService.Main:12: boom` is about.
+fn file_and_line(backend: &Backend, text: &str) -> Option<String> {
+    let (path, rest) = text.split_once(':')?;
+    let line: u32 = rest.split(':').next()?.trim().parse().ok()?;
+    let [id] = backend.session.find(&Target::InstancePath(path))[..] else { return None };
+    let file = backend.session.look(&[id]).1.into_iter().flatten().next()?.fs_path?;
+    Some(format!("{}:{line}", file.to_string_lossy().replace('\\', "/")))
+}
+
 async fn get_studio_mode(
     backend: Arc<Backend>,
     args: GetStudioModeArgs,
@@ -308,7 +372,7 @@ async fn passthrough<A: Serialize>(
     let args = serde_json::to_value(args).expect("arguments came from JSON");
     match backend.call(studio, patience, Ask::Tool { name, args }, progress).await? {
         Answer::Tool(response) => Ok(response),
-        Answer::Script { .. } | Answer::Receipt(_) | Answer::Status { .. } => Err(wrong_answer(name)),
+        _ => Err(wrong_answer(name)),
     }
 }
 

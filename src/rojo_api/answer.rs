@@ -45,7 +45,7 @@ pub(super) async fn read<T: DeserializeOwned>(body: Incoming) -> Result<T, Respo
     T::deserialize(&mut deserializer).map_err(|error| bad_request(format!("Invalid body: {error}")))
 }
 
-fn msgpack<T: Serialize>(status: StatusCode, value: &T) -> Response<Body> {
+pub(super) fn msgpack<T: Serialize>(status: StatusCode, value: &T) -> Response<Body> {
     match encode(value) {
         Ok(bytes) => respond(status, "application/msgpack", bytes.into()),
         Err(error) => respond(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", error.to_string().into()),

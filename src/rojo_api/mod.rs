@@ -3,14 +3,16 @@
 
 mod answer;
 mod info;
+mod open;
 mod read;
 mod ref_patch;
 mod serialize;
 mod socket;
 #[cfg(test)]
 mod tests;
+mod write;
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, net::IpAddr, sync::Arc};
 
 use http_body_util::combinators::BoxBody;
 use hyper::{
@@ -18,21 +20,44 @@ use hyper::{
     body::{Bytes, Incoming},
 };
 
+use self::{open::Opener, socket::Sockets, write::Writes};
 use crate::session::ServeSession;
 
 /// The body of every answer.
 pub type Body = BoxBody<Bytes, Infallible>;
 
-/// Answer a request below `/api`.
-pub async fn call(session: Arc<ServeSession>, request: Request<Incoming>) -> Response<Body> {
-    let path = request.uri().path().to_owned();
-    let route = path.strip_prefix("/api/").unwrap_or_default();
-    match (request.method(), route.split_once('/').unwrap_or((route, ""))) {
-        (&Method::GET, ("rojo", "")) if route == "rojo" => info::answer(&session),
-        (&Method::GET, ("read", ids)) => read::answer(session, ids.to_owned()).await,
-        (&Method::GET, ("socket", cursor)) => socket::answer(session, cursor, request),
-        (&Method::POST, ("serialize", "")) => serialize::answer(session, request.into_body()).await,
-        (&Method::POST, ("ref-patch", "")) => ref_patch::answer(session, request.into_body()).await,
-        _ => answer::not_found(&path),
+/// Rojo's API over one session.
+pub struct RojoApi {
+    session: Arc<ServeSession>,
+    sockets: Sockets,
+    writes: Writes,
+    opener: Opener,
+}
+
+impl RojoApi {
+    /// The API over `session`.
+    pub fn new(session: Arc<ServeSession>) -> Arc<Self> {
+        Self::with_opener(session, open::with_the_system)
+    }
+
+    fn with_opener(session: Arc<ServeSession>, opener: Opener) -> Arc<Self> {
+        Arc::new(Self { session, sockets: Sockets::default(), writes: Writes::default(), opener })
+    }
+
+    /// Answer a request below `/api` from `peer`, the other end of the connection.
+    pub async fn call(self: Arc<Self>, peer: IpAddr, request: Request<Incoming>) -> Response<Body> {
+        let path = request.uri().path().to_owned();
+        let route = path.strip_prefix("/api/").unwrap_or_default();
+        let session = Arc::clone(&self.session);
+        match (request.method(), route.split_once('/').unwrap_or((route, ""))) {
+            (&Method::GET, ("rojo", "")) if route == "rojo" => info::answer(&session),
+            (&Method::GET, ("read", ids)) => read::answer(session, ids.to_owned()).await,
+            (&Method::GET, ("socket", cursor)) => socket::answer(self, cursor, request),
+            (&Method::POST, ("serialize", "")) => serialize::answer(session, request.into_body()).await,
+            (&Method::POST, ("ref-patch", "")) => ref_patch::answer(session, request.into_body()).await,
+            (&Method::POST, ("write", "")) => write::answer(self, request.into_body()).await,
+            (&Method::POST, ("open", id)) => open::answer(&self, peer, id).await,
+            _ => answer::not_found(&path),
+        }
     }
 }

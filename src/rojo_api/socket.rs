@@ -1,6 +1,10 @@
 //! `GET /api/socket/<cursor>`: every change since that version of the tree, as it happens.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use futures_util::{
     SinkExt, StreamExt,
@@ -17,9 +21,9 @@ use tokio_tungstenite::tungstenite::{
     protocol::{CloseFrame, frame::coding::CloseCode},
 };
 
-use super::{Body, answer};
+use super::{Body, RojoApi, answer};
 use crate::{
-    session::{Health, MessageBatch, ServeSession},
+    session::{Health, MessageBatch},
     upgrade::{Socket, upgrade},
 };
 
@@ -30,24 +34,71 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 /// The close code for a cursor that leads nowhere; the range is free for applications.
 const CURSOR_GONE: u16 = 4004;
 
-pub(super) fn answer(session: Arc<ServeSession>, cursor: &str, mut request: Request<Incoming>) -> Response<Body> {
+/// How far each open socket has been sent.
+#[derive(Default)]
+pub(super) struct Sockets(Mutex<Sent>);
+
+#[derive(Default)]
+struct Sent {
+    opened: u64,
+    cursors: HashMap<u64, u32>,
+}
+
+impl Sockets {
+    /// The oldest version that some open socket is at. `None`: none is open.
+    pub fn slowest(&self) -> Option<u32> {
+        self.sent().cursors.values().min().copied()
+    }
+
+    fn open(&self, cursor: u32) -> Place<'_> {
+        let mut sent = self.sent();
+        sent.opened += 1;
+        let number = sent.opened;
+        sent.cursors.insert(number, cursor);
+        Place { sockets: self, number }
+    }
+
+    fn sent(&self) -> MutexGuard<'_, Sent> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One socket among the others, while it is open.
+struct Place<'a> {
+    sockets: &'a Sockets,
+    number: u64,
+}
+
+impl Place<'_> {
+    fn reached(&self, cursor: u32) {
+        self.sockets.sent().cursors.insert(self.number, cursor);
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.sockets.sent().cursors.remove(&self.number);
+    }
+}
+
+pub(super) fn answer(api: Arc<RojoApi>, cursor: &str, mut request: Request<Incoming>) -> Response<Body> {
     let cursor = match cursor.parse::<u32>() {
         Ok(cursor) => cursor,
         Err(error) => return answer::bad_request(format!("Malformed message cursor: {error}")),
     };
-    match upgrade(&mut request, None, move |socket| serve(session, socket, cursor)) {
+    match upgrade(&mut request, None, move |socket| serve(api, socket, cursor)) {
         Ok(response) => response,
         Err(_) => answer::bad_request("/api/socket must be called as a websocket upgrade request"),
     }
 }
 
-async fn serve(session: Arc<ServeSession>, socket: Socket, cursor: u32) {
+async fn serve(api: Arc<RojoApi>, socket: Socket, cursor: u32) {
     let (mut sender, mut receiver) = socket.split();
     let farewell = tokio::select! {
-        farewell = send_changes(&session, &mut sender, cursor) => farewell,
+        farewell = send_changes(&api, &mut sender, cursor) => farewell,
         () = read_until_closed(&mut receiver) => None,
     };
-    drop(session);
+    drop(api);
     if let Some(frame) = farewell {
         let closing = async {
             sender.send(Message::Close(Some(frame))).await?;
@@ -58,11 +109,9 @@ async fn serve(session: Arc<ServeSession>, socket: Socket, cursor: u32) {
 }
 
 /// Returns how to take leave; `None`: the client is gone.
-async fn send_changes(
-    session: &ServeSession,
-    sender: &mut SplitSink<Socket, Message>,
-    mut cursor: u32,
-) -> Option<CloseFrame> {
+async fn send_changes(api: &RojoApi, sender: &mut SplitSink<Socket, Message>, mut cursor: u32) -> Option<CloseFrame> {
+    let session = &api.session;
+    let place = api.sockets.open(cursor);
     let (mut newest, mut health) = (session.cursor(), session.health());
     loop {
         newest.mark_unchanged();
@@ -78,6 +127,7 @@ async fn send_changes(
             let sent = tokio::time::timeout(SEND_TIMEOUT, sender.send(Message::Binary(packet.into()))).await;
             sent.ok()?.ok()?;
             cursor = batch.cursor;
+            place.reached(cursor);
         }
         tokio::select! {
             changed = newest.changed() => changed.ok()?,

@@ -1,6 +1,8 @@
 //! The routes over a real connection, as the official plugin uses them.
 #![expect(clippy::disallowed_methods, reason = "tests write fixtures")]
 
+mod write;
+
 use std::{convert::Infallible, fs, path::Path, sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
@@ -21,7 +23,7 @@ use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::{WebSocketStream, client_async, tungstenite::Message};
 
-use super::{answer, call};
+use super::{RojoApi, answer};
 use crate::session::{ServeSession, Target};
 
 struct Server {
@@ -46,14 +48,17 @@ impl Server {
         session.catch_up(None).expect("the session lives");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let served = Arc::clone(&session);
+        let api = RojoApi::with_opener(Arc::clone(&session), opens_scripts);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 stream.set_nodelay(true).expect("the stream is open");
-                let session = Arc::clone(&served);
+                let api = Arc::clone(&api);
                 let service = service_fn(move |request: Request<Incoming>| {
-                    let session = Arc::clone(&session);
-                    async move { Ok::<_, Infallible>(call(session, request).await) }
+                    let api = Arc::clone(&api);
+                    // As the HTTP layer takes it from the connection; a test can be elsewhere.
+                    let peer = request.headers().get("x-test-peer").and_then(|peer| peer.to_str().ok());
+                    let peer = peer.unwrap_or("127.0.0.1").parse().expect("an address");
+                    async move { Ok::<_, Infallible>(api.call(peer, request).await) }
                 });
                 let http = hyper::server::conn::http1::Builder::new();
                 tokio::spawn(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
@@ -63,11 +68,16 @@ impl Server {
     }
 
     async fn request(&self, method: Method, path: &str, body: Vec<u8>) -> (StatusCode, Bytes) {
+        self.request_from("127.0.0.1", method, path, body).await
+    }
+
+    async fn request_from(&self, peer: &str, method: Method, path: &str, body: Vec<u8>) -> (StatusCode, Bytes) {
         let stream = TcpStream::connect(self.address).await.expect("the server listens");
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("it speaks HTTP");
         tokio::spawn(connection);
-        let request = Request::builder().method(method).uri(path).body(Full::new(Bytes::from(body)));
+        let request =
+            Request::builder().method(method).uri(path).header("x-test-peer", peer).body(Full::new(Bytes::from(body)));
         let response = sender.send_request(request.expect("a request")).await.expect("an answer");
         assert_eq!(response.headers()["content-type"], "application/msgpack");
         let status = response.status();
@@ -89,6 +99,15 @@ impl Server {
 
     fn write(&self, path: &str, text: &str) {
         fs::write(self.folder.path().join(path), text).expect("a file can be written");
+    }
+}
+
+/// Instead of the person's desktop.
+fn opens_scripts(path: &Path) -> Result<(), String> {
+    if path.extension().is_some_and(|extension| extension == "luau") && path.is_file() {
+        Ok(())
+    } else {
+        Err(path.display().to_string())
     }
 }
 

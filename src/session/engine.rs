@@ -26,6 +26,8 @@ pub(super) struct Board {
     pub state: Shared<State>,
     pub project: Shared<Arc<ProjectInfo>>,
     pub problems: Shared<Vec<Problem>>,
+    /// What the `$path`s of all project files name.
+    pub roots: Shared<Vec<PathBuf>>,
     pub cursor: watch::Sender<u32>,
     pub health: watch::Sender<Health>,
     pub paths: broadcast::Sender<Arc<Vec<PathBuf>>>,
@@ -62,6 +64,7 @@ impl Engine {
             state: Shared::new(state),
             project: Shared::new(Arc::new(project)),
             problems: Shared::new(mirror.problems()),
+            roots: Shared::new(mirror.roots.named()),
             cursor: watch::channel(0).0,
             health: watch::channel(Health::Live).0,
             paths: broadcast::channel(256).0,
@@ -140,10 +143,12 @@ impl Engine {
                     self.root_problem = Some("the project file gives no instance".to_owned());
                 }
                 (Ok(snapshot), Kind::Replace(id)) => {
-                    wanted.replaced.push((id, snapshot));
                     if root {
+                        // The other jobs are parts of this one; they counted in case it failed.
                         self.root_problem = None;
+                        return Wanted { replaced: vec![(id, snapshot)], ..Wanted::default() };
                     }
+                    wanted.replaced.push((id, snapshot));
                 }
                 (Ok(Some(snapshot)), Kind::Add { parent }) => wanted.added.push((parent, snapshot)),
                 (Ok(None), Kind::Add { .. }) => {}
@@ -171,6 +176,7 @@ impl Engine {
     }
 
     fn board_project(&mut self) {
+        *self.board.roots.write() = self.mirror.roots.named();
         let Some(project) = self.mirror.roots.project() else { return };
         self.root_context = InstanceContext::with_emit_legacy_scripts(project.emit_legacy_scripts);
         let info = ProjectInfo::new(project);

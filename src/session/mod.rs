@@ -32,7 +32,11 @@ mod tests;
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
 };
 
 use crossbeam_channel::{Sender, bounded};
@@ -43,9 +47,12 @@ use tokio::sync::{broadcast, watch as tokio_watch};
 pub use types::{CursorGone, Health, Look, Message, MessageBatch, Problem, ProjectInfo, SessionError, Target};
 
 use self::{engine::Board, run::Command};
-use crate::core::{
-    ids::{NodeId, TreeId},
-    protocol::{NewNode, Node},
+use crate::{
+    core::{
+        ids::{NodeId, TreeId},
+        protocol::{NewNode, Node},
+    },
+    files::Sources,
 };
 
 /// A project that is being served. Ends when dropped.
@@ -53,6 +60,7 @@ pub struct ServeSession {
     id: SessionId,
     board: Arc<Board>,
     commands: Sender<Command>,
+    write_outside: AtomicBool,
 }
 
 impl ServeSession {
@@ -62,7 +70,7 @@ impl ServeSession {
     /// There is no project, or it cannot be used.
     pub fn start(path: &Path) -> Result<Arc<Self>, SessionError> {
         let (board, commands) = run::start(path)?;
-        Ok(Arc::new(Self { id: SessionId::new(), board, commands }))
+        Ok(Arc::new(Self { id: SessionId::new(), board, commands, write_outside: AtomicBool::new(false) }))
     }
 
     /// The session's id in Rojo's protocol.
@@ -152,6 +160,23 @@ impl ServeSession {
             Target::InstancePath(path) => query::at_instance_path(&state.tree, path),
         };
         found.into_iter().map(wire::node_id).collect()
+    }
+
+    /// Whether the text of a script changed at `since` or later, or after the version `seen`, as
+    /// far as the history reaches.
+    pub fn text_moved(&self, id: NodeId, since: Instant, seen: u32) -> bool {
+        self.board.state.read().text_moved(wire::referent(id), since, seen)
+    }
+
+    /// Where files of the project may be written.
+    pub fn sources(&self) -> Sources {
+        let outside = self.write_outside.load(Ordering::Relaxed);
+        Sources::new(self.project().folder.clone(), self.board.roots.read().clone(), outside)
+    }
+
+    /// Let files be written below `$path`s that lead out of the project's folder, too.
+    pub fn allow_writes_outside(&self) {
+        self.write_outside.store(true, Ordering::Relaxed);
     }
 
     /// What is not served, and why.

@@ -11,6 +11,7 @@ use librojo::Project;
 use memofs::Vfs;
 
 use super::projects::{self, ProjectFile};
+use crate::files;
 
 /// Extensions that Rojo's own rules turn into instances.
 pub(super) const KNOWN: [&str; 11] =
@@ -65,6 +66,11 @@ impl Roots {
         self.all.iter()
     }
 
+    /// What the `$path`s of all project files name.
+    pub fn named(&self) -> Vec<PathBuf> {
+        self.projects.values().flat_map(|file| file.roots.iter().cloned()).collect()
+    }
+
     pub fn contains(&self, path: &Path) -> bool {
         self.all.contains(path)
     }
@@ -88,7 +94,7 @@ impl Roots {
     /// Whether a file at `path` can become anything.
     pub fn wants_file(&self, path: &Path) -> bool {
         let known = path.extension().and_then(|extension| extension.to_str()).is_some_and(|e| KNOWN.contains(&e));
-        known || self.own_rules || self.all.contains(path)
+        (known || self.own_rules || self.all.contains(path)) && !files::is_scratch(path)
     }
 
     /// Whether the globs of the project that brings `path` in ignore it. Only for roots outside

@@ -4,10 +4,14 @@ use std::{
     collections::{HashMap, VecDeque},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    time::Instant,
 };
 
 use librojo::{InstanceSnapshot, InstanceWithMeta, RojoTree};
-use rbx_dom_weak::types::{Ref, Variant};
+use rbx_dom_weak::{
+    types::{Ref, Variant},
+    ustr,
+};
 
 use super::{
     reconcile::{self, Applied, Wanted},
@@ -15,7 +19,7 @@ use super::{
     types::{CursorGone, Message, MessageBatch},
     wire,
 };
-use crate::core::text::TextHash;
+use crate::{clock, core::text::TextHash};
 
 /// How many changes are kept for those who come back.
 const HISTORY_MESSAGES: usize = 4096;
@@ -75,6 +79,7 @@ impl State {
             rojo: wire::web_message(&self.tree, &applied),
             ops: wire::patch_ops(&self.tree, &applied, |instance| self.hashes.of(instance)),
             paths: paths.to_vec(),
+            at: clock::now(),
         });
         self.remember(Arc::clone(&message));
         Some(message)
@@ -92,6 +97,14 @@ impl State {
         }
         let known = self.history.iter().map(|(_, message)| message).filter(|message| message.cursor > cursor);
         Ok(MessageBatch { cursor: self.cursor, messages: known.cloned().collect() })
+    }
+
+    /// Whether the text of the script `id` changed at `since` or later, or after the version `seen`.
+    pub fn text_moved(&self, id: Ref, since: Instant, seen: u32) -> bool {
+        let recent = |message: &&Arc<Message>| message.at >= since || message.cursor > seen;
+        let known = self.history.iter().rev().map(|(_, message)| message);
+        let mut recent = known.take_while(recent).flat_map(|message| &message.rojo.updated);
+        recent.any(|update| update.id == id && update.changed_properties.contains_key(&ustr("Source")))
     }
 
     fn remember(&mut self, message: Arc<Message>) {

@@ -73,12 +73,12 @@ impl Planner<'_> {
         }
         let mut item = path;
         while let Some(folder) = item.parent() {
-            let default =
-                DEFAULT_PROJECT_NAMES.iter().map(|name| folder.join(name)).find(|file| self.mirror.holds(file));
             let parents = self.tree.get_ids_at_path(folder);
             if parents.is_empty() {
-                if let Some(file) = default.filter(|file| !self.tree.get_ids_at_path(file).is_empty()) {
+                let mut defaults = DEFAULT_PROJECT_NAMES.iter().map(|name| folder.join(name));
+                if let Some(file) = defaults.find(|file| !self.tree.get_ids_at_path(file).is_empty()) {
                     // In a nested project's folder, but not in what its `$path`s brought in so far.
+                    // The project file itself may just have gone.
                     replaced.extend(self.tree.get_ids_at_path(&file).iter().filter_map(|&id| self.top(id)));
                     return;
                 }

@@ -5,6 +5,7 @@ use std::{
     net::IpAddr,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Instant,
 };
 
 use librojo::{Project, web_api::SubscribeMessage};
@@ -138,6 +139,8 @@ pub struct Message {
     pub ops: Vec<PatchOp>,
     /// The files that caused it.
     pub paths: Vec<PathBuf>,
+    /// When.
+    pub at: Instant,
 }
 
 /// Every change since some version of the tree.

@@ -1,12 +1,22 @@
 //! Frames that are wrong: whose they are, and which field it is.
 
-use rojo_mcp::core::protocol::{Hello, PluginFrame};
+use rojo_mcp::core::protocol::{Hello, MAX_FRAME_BYTES, PluginFrame};
 use serde_json::{Value, json};
 
 /// `frame` cannot be read; what is said about it and the request it was about.
 fn wrong(frame: &str) -> (String, Option<String>) {
     let error = PluginFrame::parse(frame).expect_err(frame);
     (error.to_string(), error.request_id.map(|id| id.to_string()))
+}
+
+#[test]
+fn a_frame_over_the_limit_is_an_error_of_its_request_that_names_both_sizes() {
+    let room = MAX_FRAME_BYTES - r#"{"requestId":"a","status":"success","response":""}"#.len();
+    let frame = |size: usize| format!(r#"{{"requestId":"a","status":"success","response":"{}"}}"#, "x".repeat(size));
+    assert!(PluginFrame::parse(&frame(room)).is_ok(), "exactly the limit");
+    let (detail, about) = wrong(&frame(room + 1));
+    assert_eq!(about.as_deref(), Some("a"));
+    assert_eq!(detail, format!("the frame is {} bytes and the limit is {MAX_FRAME_BYTES}", MAX_FRAME_BYTES + 1));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{Answer, Ask, Bridge, Call, CallerId, Effect, StudioScript, Waiter, Waiting, What};
 use crate::core::{
     calls::Moment,
+    console::Query,
     error::{ErrorCode, ToolError},
     ids::{RequestId, RunId},
     protocol::{
@@ -24,6 +25,11 @@ impl Bridge {
             let waiting = self.calls.iter().filter(|(_, call)| matches!(call.who, Waiter::Caller(_))).count();
             return self.settle(caller, Ok(Answer::Status { studios, waiting }));
         }
+        if let Ask::Console(query) = &ask
+            && let Some(outcome) = self.read_console(studio.as_deref(), query)
+        {
+            return self.settle(caller, outcome);
+        }
         let key = match self.ready_studio(studio.as_deref()) {
             Ok(key) => key,
             Err(error) => return self.settle(caller, Err(error)),
@@ -39,8 +45,23 @@ impl Bridge {
                 let body = RequestBody::GetScript { id: Some(id), from_draft: from_draft.then_some(true) };
                 self.ask(now, deadline, key, who, body);
             }
+            Ask::Console(_) => {
+                let args = Value::Object(serde_json::Map::new());
+                let body = RequestBody::Tool { name: "get_console_output".to_owned(), args };
+                self.ask(now, deadline, key, who, body);
+            }
             Ask::Sync(args) => self.start_run(now, deadline, key, caller, args),
             Ask::Status => unreachable!("answered above"),
+        }
+    }
+
+    /// What a Studio printed, from what is kept of it, even while its link is lost. `None`: a
+    /// foreign plugin that may not forward its output has to be asked.
+    fn read_console(&self, wanted: Option<&str>, query: &Query) -> Option<Result<Answer, ToolError>> {
+        match self.studios.target(wanted) {
+            Ok(studio) if studio.is_level1() => Some(Ok(Answer::Console(studio.console.read(query)))),
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
         }
     }
 

@@ -90,6 +90,8 @@ impl Bridge {
             }
         };
         self.links.insert(link, Link::Of(key));
+        let name = self.studio_name(key);
+        self.note(format!("linked to {name}"));
         self.welcome(link, key);
         self.resend(now, link, key);
         Ok(())
@@ -223,6 +225,9 @@ impl Bridge {
             }
             PluginFrame::RobloxLog { message, level } => {
                 let studio = self.studio_name(key);
+                if let Some(studio) = self.studios.get_mut(key) {
+                    studio.console.push(level.into(), message.clone());
+                }
                 self.effects.push(Effect::Output { studio, level, message });
             }
             PluginFrame::Bye { reason } => self.leave(key, &reason),

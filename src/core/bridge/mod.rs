@@ -23,6 +23,7 @@ pub use runs::StudioScript;
 
 use super::{
     calls::{Calls, Moment},
+    console::{Page, Query},
     error::ToolError,
     ids::{NodeId, RequestId, RunId, ServerId, TreeId},
     protocol::{FrameError, HEARTBEAT, Patch, PlanOp, PluginFrame, Request, ServerFrame, TreePart},
@@ -206,6 +207,8 @@ pub enum Ask {
         /// The unsaved text, where there is one.
         from_draft: bool,
     },
+    /// What it printed. Settled at once; a foreign plugin is asked.
+    Console(Query),
     /// A sync run.
     Sync(SyncArgs),
     /// How things are. Needs no Studio and is settled at once.
@@ -224,6 +227,8 @@ pub enum Answer {
         /// The text that this Studio and the tree last agreed on.
         base: Option<TextHash>,
     },
+    /// Printed lines.
+    Console(Page),
     /// The receipt of a sync run.
     Receipt(Receipt),
     /// How things are.

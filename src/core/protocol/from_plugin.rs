@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use super::{
+    MAX_FRAME_BYTES,
     fields::read_fields,
     results::{Fact, PluginResult},
 };
@@ -171,9 +172,13 @@ impl PluginFrame {
     /// Read one frame.
     ///
     /// # Errors
-    /// Not JSON, not an object, or a field that is absent or of the wrong type. A frame with a
-    /// bare `nan` (which Luau's encoder writes) is an error of its request only.
+    /// Too large, not JSON, not an object, or a field that is absent or of the wrong type. A frame
+    /// with a bare `nan` (which Luau's encoder writes) is an error of its request only.
     pub fn parse(text: &str) -> Result<Self, FrameError> {
+        if text.len() > MAX_FRAME_BYTES {
+            let detail = format!("the frame is {} bytes and the limit is {MAX_FRAME_BYTES}", text.len());
+            return Err(FrameError { request_id: find_request_id(text), detail });
+        }
         let fields = match serde_json::from_str(text) {
             Ok(Value::Object(fields)) => fields,
             Ok(_) => return Err(FrameError { request_id: None, detail: "a frame must be a JSON object".into() }),

@@ -77,6 +77,13 @@ fn c27_what_is_no_file_is_skipped() {
     assert!(made.expect("mkfifo runs").success());
     project.write("src/Latin.luau", "return 'é'");
     project.until("the text is UTF-8 now", |session| !find(session, "ServerStorage.Kit.Latin").is_empty());
+    project.write("src/Later.luau", b"return '\xe9'");
+    let lists = |session: &ServeSession, name: &str| {
+        session.problems().iter().any(|problem| problem.path.as_ref().is_some_and(|path| path.ends_with(name)))
+    };
+    project.until("the new one is listed", |session| lists(session, "src/Later.luau"));
+    project.remove("src/Later.luau");
+    project.until("and no longer once it is gone", |session| !lists(session, "src/Later.luau"));
     project.oracle();
 }
 
@@ -183,5 +190,41 @@ fn optional_paths_and_single_files() {
     project.write("main.server.luau", "print('edited')");
     project.remove("opt");
     project.remove("shared");
+    project.oracle();
+}
+
+#[test]
+fn a_project_that_is_mended_with_another_tree_makes_no_panic() {
+    let project = Project::new(&BASE);
+    project.write("opt/Inner.luau", "return 'optional'");
+    let wide = r#"{"name":"Demo","tree":{"$className":"DataModel","ServerStorage":{"Kit":{"$path":"src"}},"Opt":{"$path":"opt"}}}"#;
+    project.write("default.project.json", wide);
+    let project = project.serve();
+    // Three panics would end the session.
+    for text in [BASE[0].1, wide, BASE[0].1, wide] {
+        project.write("default.project.json", "{");
+        project.until("the problem is named", |session| !session.problems().is_empty());
+        project.write("opt/Inner.luau", format!("return {}", text.len()));
+        project.write("src/Alpha.luau", format!("return {}", text.len()));
+        project.remove("src/Beta");
+        project.write("src/Beta.luau", "return 'Beta'");
+        project.write("default.project.json", text);
+        project.until("the problem is gone", |session| session.problems().is_empty());
+        project.remove("src/Beta.luau");
+        project.write("src/Beta/init.luau", "return {}");
+        project.equals_fresh();
+    }
+    assert_eq!(*project.session().health().borrow(), crate::session::Health::Live);
+}
+
+#[test]
+fn a_nested_project_gives_way_to_what_comes_beside_it() {
+    let project = Project::new(&BASE);
+    project.write("src/Pak/default.project.json", r#"{"name":"Inner","tree":{"$className":"Folder"}}"#);
+    let project = project.serve();
+    project.remove("src/Pak/default.project.json");
+    project.write("src/Pak/New/init.luau", "return 'new'");
+    project.session().catch_up(None).expect("it lives");
+    assert_eq!(find(project.session(), "ServerStorage.Kit.Pak").len(), 1, "once, though two files say so");
     project.oracle();
 }

@@ -30,7 +30,7 @@ fn a_hello_is_answered_by_welcome_and_the_tree() {
 fn a_level_0_hello_is_answered_by_silence() {
     let mut rig = Rig::new();
     let (link, out) = rig.try_link(&hello0(11));
-    assert_eq!(out.0, [], "such a plugin knows no frame of ours");
+    assert_eq!(out.frames(link), [] as [Value; 0], "such a plugin knows no frame of ours");
     assert_eq!(rig.pass(seconds(60)).frames(link), [] as [Value; 0], "no heartbeat either");
     assert_eq!(rig.studios(), ["place:11 Live"]);
 }

@@ -347,7 +347,7 @@ impl World {
                     assert_eq!(self.runs.get(&run), Some(&caller), "the receipt of another run");
                 }
             }
-            Ok(Answer::Status { .. }) => panic!("nobody asked"),
+            Ok(Answer::Status { .. } | Answer::Console(_)) => panic!("nobody asked"),
             Err(error) => assert!(!error.message.is_empty() && !error.hint.is_empty(), "{error:?}"),
         }
     }
@@ -383,19 +383,15 @@ fn check_request(
 
 /// Any node is a script that carries its run's name.
 fn view(id: NodeId, run: &RunId) -> NodeView {
-    let node = NewNode {
-        id,
-        name: "New".into(),
-        class_name: "ModuleScript".into(),
-        source: Some(TEXT.into()),
-        children: vec![],
-    };
+    let source = Some(TEXT.to_owned());
+    let node =
+        NewNode { id, name: "New".into(), class_name: "ModuleScript".into(), source: source.clone(), children: vec![] };
     NodeView {
         parent: Some(NodeId(0)),
         path: run.to_string(),
         class_name: "ModuleScript".into(),
         fs_path: None,
-        source: Some(TEXT.into()),
+        source,
         hash: Some(TextHash::of(TEXT)),
         subtree: Some(node),
     }

@@ -1,0 +1,341 @@
+//! The only writer of the project's sources.
+//!
+//! ```text
+//! decide (the disk holds the base?) -> write beside it -> exchange -> verify what was displaced
+//!                                                             \-> not what was decided on: swap back
+//! ```
+//!
+//! Nothing is written outside the project's sources, over a text that is newer than the base, or
+//! where a file is gone; a text that is on the disk already is not written again. What was
+//! displaced is held open for a moment, though it has no name any more: an editor may have the file
+//! open too, and still write into it.
+
+mod exchange;
+mod lines;
+mod names;
+mod place;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fs,
+    io::{self, Read, Seek},
+    path::{Path, PathBuf},
+};
+
+pub use names::{NameError, ScriptFile};
+pub use place::Sources;
+
+use self::exchange::Means;
+use crate::core::text::{ScriptText, TextHash};
+
+/// How long what was displaced should be held before [`Displaced::settle`].
+pub const KEEP_DISPLACED: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// So often theirs and ours change places before we give up; each time needs another save of the
+/// same file within microseconds.
+const MAX_SWAPS: usize = 8;
+
+/// Why a file was not written. The disk is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// Not inside a `$path` of the project, or not once links are resolved.
+    #[error("{} lies outside the project's sources", .0.display())]
+    Outside(PathBuf),
+    /// There is no such file any more.
+    #[error("{} is gone", .0.display())]
+    Gone(PathBuf),
+    /// The file holds another text than the change was made to.
+    #[error("{} has changed meanwhile (its text is now {now})", .path.display())]
+    Changed {
+        /// Which file.
+        path: PathBuf,
+        /// What it holds.
+        now: TextHash,
+    },
+    /// It, or its folder, may not be written.
+    #[error("{} is read-only", .0.display())]
+    ReadOnly(PathBuf),
+    /// It is a folder or something odder, or not UTF-8.
+    #[error("{} is not a text file", .0.display())]
+    NotText(PathBuf),
+    /// Something stands there already, perhaps in other letters.
+    #[error("{} exists already", .0.display())]
+    Exists(PathBuf),
+    /// No file name gives an instance of that name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The system's words.
+    #[error("{} cannot be written: {source}", .path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+}
+
+impl WriteError {
+    fn io(path: &Path, source: io::Error) -> Self {
+        let path = path.to_path_buf();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::Gone(path),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly(path),
+            io::ErrorKind::AlreadyExists => Self::Exists(path),
+            io::ErrorKind::InvalidData | io::ErrorKind::IsADirectory => Self::NotText(path),
+            _ => Self::Io { path, source },
+        }
+    }
+}
+
+/// What a write did.
+#[derive(Debug)]
+pub struct Written {
+    /// The hash of the text that the file holds now.
+    pub hash: TextHash,
+    /// What was there before. `None`: the text was there already, nothing was written.
+    pub displaced: Option<Displaced>,
+}
+
+/// Give the script at `path`, which must hold the text `base`, another text. Its byte order mark,
+/// its mode and the endings of lines that stay are kept.
+///
+/// # Errors
+/// The disk is left, or put back, as it was.
+pub fn replace(sources: &Sources, path: &Path, base: TextHash, text: &ScriptText) -> Result<Written, WriteError> {
+    Replace { means: Means::best(), before_exchange: &mut || {} }.run(sources, path, base, text)
+}
+
+/// Make a script of that name in `folder`.
+///
+/// # Errors
+/// No file name would be read back as that name, or something is in the way.
+pub fn create(
+    sources: &Sources,
+    folder: &Path,
+    name: &str,
+    kind: ScriptFile,
+    text: &ScriptText,
+) -> Result<PathBuf, WriteError> {
+    let file_name = names::file_name(name, kind)?;
+    let folder = sources.folder(folder)?;
+    let path = folder.join(&file_name);
+    if names::is_taken(&folder, &file_name, name).map_err(|error| WriteError::io(&folder, error))? {
+        return Err(WriteError::Exists(path));
+    }
+    let scratch = Scratch::write(&path, text.as_str().as_bytes(), None)?;
+    exchange::place_new(&scratch.0, &path).map_err(|error| WriteError::io(&path, error))?;
+    Ok(path)
+}
+
+/// Remove the script at `path`, which must hold the text `base`. What it held is handed back.
+///
+/// # Errors
+/// The disk is left, or put back, as it was.
+pub fn remove(sources: &Sources, path: &Path, base: TextHash) -> Result<String, WriteError> {
+    let place = sources.file(path)?;
+    let held = decide(&place, base)?;
+    let aside = Scratch::beside(&place);
+    fs_rename(&place, &aside.0).map_err(|error| WriteError::io(&place, error))?;
+    let moved = fs::read(&aside.0).map_err(|error| WriteError::io(&aside.0, error))?;
+    if moved != held.as_bytes() {
+        exchange::place_new(&aside.0, &place).map_err(|error| aside.keep(&place, error))?;
+        return Err(changed(&place, &moved));
+    }
+    Ok(held)
+}
+
+/// One replacement, with what a test may put in its way.
+struct Replace<'a> {
+    means: Means,
+    before_exchange: &'a mut dyn FnMut(),
+}
+
+impl Replace<'_> {
+    fn run(self, sources: &Sources, path: &Path, base: TextHash, text: &ScriptText) -> Result<Written, WriteError> {
+        let place = sources.file(path)?;
+        let held = read_text(&place)?;
+        let hash = text.hash();
+        if TextHash::of(&held) == hash {
+            return Ok(Written { hash, displaced: None });
+        }
+        let held = decide(&place, base)?;
+        let ours = lines::render(&held, text).into_bytes();
+        let metadata = fs::metadata(&place).map_err(|error| WriteError::io(&place, error))?;
+        if metadata.permissions().readonly() || !exchange::may_write(&place) {
+            return Err(WriteError::ReadOnly(place));
+        }
+        let scratch = Scratch::write(&place, &ours, Some(&metadata))?;
+        (self.before_exchange)();
+        let swap = Swap { place: &place, held: held.as_bytes(), ours: &ours, means: self.means };
+        let file = swap.run(&scratch)?;
+        let displaced = Displaced { file, place, held: held.into_bytes(), ours, means: self.means };
+        Ok(Written { hash, displaced: Some(displaced) })
+    }
+}
+
+/// Ours takes the place of what was decided on, and of nothing else.
+struct Swap<'a> {
+    place: &'a Path,
+    held: &'a [u8],
+    ours: &'a [u8],
+    means: Means,
+}
+
+impl Swap<'_> {
+    /// Put ours, which is in `scratch`, in its place. Returns what was displaced, open.
+    fn run(&self, scratch: &Scratch) -> Result<fs::File, WriteError> {
+        let failed = |error| WriteError::io(self.place, error);
+        let there = exchange::swap(&scratch.0, self.place, self.means);
+        let mut file = fs::File::open(&scratch.0).map_err(failed)?;
+        let displaced = read_all(&mut file).map_err(failed)?;
+        match there {
+            Ok(()) if displaced == self.held => Ok(file),
+            Ok(()) => Err(self.back(scratch, displaced)),
+            // Somebody has put a newer file there while the place was empty.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let now = fs::read(self.place).map_err(failed)?;
+                if displaced != self.held && displaced != self.ours {
+                    scratch.keep_as_file(self.place);
+                }
+                Err(changed(self.place, &now))
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// `theirs` was displaced, and is newer than what was decided on: it goes back. So does what
+    /// that displaces, unless it is ours.
+    fn back(&self, scratch: &Scratch, theirs: Vec<u8>) -> WriteError {
+        let (mut going_back, mut expected) = (theirs, self.ours.to_vec());
+        for _ in 0..MAX_SWAPS {
+            let swapped = exchange::swap(&scratch.0, self.place, self.means);
+            let displaced = match swapped.and_then(|()| fs::read(&scratch.0)) {
+                Ok(displaced) => displaced,
+                Err(error) => return scratch.keep(self.place, error),
+            };
+            if displaced == expected {
+                return changed(self.place, &going_back);
+            }
+            expected = std::mem::replace(&mut going_back, displaced);
+        }
+        scratch.keep(self.place, io::Error::other("it is being written all the time"))
+    }
+}
+
+/// What a write displaced. Dropped, it is settled.
+#[derive(Debug)]
+pub struct Displaced {
+    /// Still open, though it has no name any more.
+    file: fs::File,
+    place: PathBuf,
+    held: Vec<u8>,
+    ours: Vec<u8>,
+    means: Means,
+}
+
+impl Displaced {
+    /// Look at what was displaced once more, and let go of it. Where an editor that had the file
+    /// open has written into it meanwhile, that is what the file holds afterwards.
+    pub fn settle(self) {}
+}
+
+impl Drop for Displaced {
+    fn drop(&mut self) {
+        let late = match read_all(&mut self.file) {
+            Ok(late) if late != self.held && !late.is_empty() => late,
+            _ => return,
+        };
+        let like = fs::metadata(&self.place).ok();
+        let Ok(scratch) = Scratch::write(&self.place, &late, like.as_ref()) else {
+            return log::error!("a text that was saved to {} meanwhile is lost: no room", self.place.display());
+        };
+        let swap = Swap { place: &self.place, held: &self.ours, ours: &late, means: self.means };
+        let still_ours = fs::read(&self.place).is_ok_and(|now| now == self.ours);
+        if still_ours && swap.run(&scratch).is_ok() {
+            log::warn!("{} was written by another program while it was replaced; its text stays", self.place.display());
+        } else if scratch.0.exists() {
+            scratch.keep_as_file(&self.place);
+        }
+    }
+}
+
+fn read_all(file: &mut fs::File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A file of ours beside the place that it is for. Goes when dropped.
+#[derive(Debug)]
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn beside(place: &Path) -> Self {
+        Self(place.with_file_name(place::scratch_name(place)))
+    }
+
+    /// With `bytes`, and owner and mode as `like`.
+    fn write(place: &Path, bytes: &[u8], like: Option<&fs::Metadata>) -> Result<Self, WriteError> {
+        let scratch = Self::beside(place);
+        exchange::write_new(&scratch.0, bytes, like).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => WriteError::Gone(place.to_path_buf()),
+            _ => WriteError::io(place, error),
+        })?;
+        Ok(scratch)
+    }
+
+    /// It holds somebody's text that cannot go back: it stays, under a name that is seen.
+    fn keep_as_file(&self, place: &Path) {
+        let mut name = place.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".kept-{}", uuid::Uuid::new_v4().simple()));
+        let kept = place.with_file_name(name);
+        match fs_rename(&self.0, &kept) {
+            Ok(()) => {
+                log::warn!("a text that was saved to {} meanwhile is kept in {}", place.display(), kept.display())
+            }
+            Err(error) => log::error!("a text that was saved to {} could not be kept: {error}", place.display()),
+        }
+    }
+
+    fn keep(&self, place: &Path, error: io::Error) -> WriteError {
+        self.keep_as_file(place);
+        WriteError::io(place, error)
+    }
+}
+
+impl Drop for Scratch {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+    fn drop(&mut self) {
+        _ = fs::remove_file(&self.0); // it may have been moved
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one place")]
+fn fs_rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)
+}
+
+/// The file's text, if it is the base.
+fn decide(place: &Path, base: TextHash) -> Result<String, WriteError> {
+    let held = read_text(place)?;
+    let now = TextHash::of(&held);
+    if now == base { Ok(held) } else { Err(WriteError::Changed { path: place.to_path_buf(), now }) }
+}
+
+fn read_text(place: &Path) -> Result<String, WriteError> {
+    fs::read_to_string(place).map_err(|error| WriteError::io(place, error))
+}
+
+fn changed(place: &Path, now: &[u8]) -> WriteError {
+    match std::str::from_utf8(now) {
+        Ok(text) => WriteError::Changed { path: place.to_path_buf(), now: TextHash::of(text) },
+        Err(_) => WriteError::NotText(place.to_path_buf()),
+    }
+}
+
+/// Whether a file of that name is one of ours, and no source.
+pub fn is_scratch(path: &Path) -> bool {
+    place::is_scratch(path)
+}

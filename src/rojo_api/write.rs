@@ -1,0 +1,138 @@
+//! `POST /api/write`: what was edited in Studio goes to the files, with two-way sync.
+//!
+//! The plugin does not say which text its edit was made to. It is the one that it was last sent;
+//! so an edit is a conflict where the file holds another one, or one that the plugin may not have
+//! taken in when it sent this. A conflict leaves the file as it is.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use hyper::{Response, StatusCode, body::Incoming};
+use librojo::web_api::{ErrorResponse, InstanceUpdate, WriteRequest, WriteResponse};
+use rbx_dom_weak::{
+    types::{Ref, Variant},
+    ustr,
+};
+
+use super::{Body, RojoApi, answer, open::script_file};
+use crate::{
+    clock,
+    core::text::{ScriptText, TextHash},
+    files::{self, Displaced, KEEP_DISPLACED},
+    session::wire,
+};
+
+/// A text that was sent so short a time ago may not have reached the plugin's side of the edit: it
+/// gathers edits for 0.2 s, and both ways take their time.
+const UNDERWAY: Duration = Duration::from_secs(1);
+
+/// The texts that came from the plugin, one write at a time.
+#[derive(Default)]
+pub(super) struct Writes(Mutex<HashMap<Ref, TextHash>>);
+
+pub(super) async fn answer(api: Arc<RojoApi>, body: Incoming) -> Response<Body> {
+    let request: WriteRequest = match answer::read(body).await {
+        Ok(request) => request,
+        Err(refusal) => return refusal,
+    };
+    let session_id = api.session.id();
+    if request.session_id != session_id {
+        return answer::bad_request("Wrong session ID");
+    }
+    let outcome = match tokio::task::spawn_blocking(move || write(&api, &request)).await {
+        Ok(outcome) => outcome,
+        Err(error) => return answer::internal_error(error.to_string()),
+    };
+    tokio::spawn(let_go(outcome.displaced));
+    if outcome.refused.is_empty() {
+        return answer::ok(&WriteResponse { session_id });
+    }
+    answer::msgpack(StatusCode::CONFLICT, &ErrorResponse::bad_request(outcome.refused.join("; ")))
+}
+
+async fn let_go(displaced: Vec<Displaced>) {
+    tokio::time::sleep(KEEP_DISPLACED).await;
+    let settled = tokio::task::spawn_blocking(|| displaced.into_iter().for_each(Displaced::settle)).await;
+    if let Err(error) = settled {
+        log::error!("what was replaced could not be let go of: {error}");
+    }
+}
+
+#[derive(Default)]
+struct Outcome {
+    displaced: Vec<Displaced>,
+    /// What was not written, and why; the rest was.
+    refused: Vec<String>,
+}
+
+fn write(api: &RojoApi, request: &WriteRequest) -> Outcome {
+    let mut ours = api.writes.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut outcome = Outcome::default();
+    if !request.removed.is_empty() {
+        // As Rojo: a deletion in Studio deletes no file.
+        log::warn!("{} instances were removed in Studio; their files stay", request.removed.len());
+    }
+    let mut written = Vec::new();
+    for update in &request.updated {
+        match write_one(api, &ours, update) {
+            Ok(None) => {}
+            Ok(Some(one)) => {
+                ours.insert(update.id, one.hash);
+                written.push(one.file);
+                outcome.displaced.extend(one.displaced);
+            }
+            Err(reason) => {
+                log::warn!("an edit made in Studio was not written: {reason}");
+                outcome.refused.push(reason);
+            }
+        }
+    }
+    // The next edit is made to these texts.
+    if !written.is_empty()
+        && let Err(error) = api.session.catch_up(Some(&written))
+    {
+        outcome.refused.push(error.to_string());
+    }
+    outcome
+}
+
+struct One {
+    file: PathBuf,
+    hash: TextHash,
+    displaced: Option<Displaced>,
+}
+
+/// Write one script. `None`: the update is of something that files do not take from Studio.
+fn write_one(api: &RojoApi, ours: &HashMap<Ref, TextHash>, update: &InstanceUpdate) -> Result<Option<One>, String> {
+    let Some(text) = update.changed_properties.get(&ustr("Source")) else {
+        log::debug!("{} changed in Studio; only the Source of scripts is written to files", update.id);
+        return Ok(None);
+    };
+    let Some(Variant::String(text)) = text else { return Err("Cannot change Source to non-string value.".to_owned()) };
+    let file = script_file(&api.session, update.id).ok_or_else(|| format!("{} is not in the tree", update.id))?;
+    let (_, looks) = api.session.look(&[wire::node_id(update.id)]);
+    let look = looks.into_iter().flatten().next().ok_or_else(|| format!("{} is not in the tree", update.id))?;
+    let (Some(file), Some(base)) = (file, look.hash) else {
+        return Err(format!("{} does not come from a script file of its own", look.path));
+    };
+    let text = ScriptText::new(text);
+    if text.hash() == base {
+        return Ok(None);
+    }
+    if ours.get(&update.id) != Some(&base) && is_underway(api, update.id) {
+        return Err(format!("{} changed on disk just now, and Studio had not taken that in", file.display()));
+    }
+    let written = files::replace(&api.session.sources(), &file, base, &text).map_err(|error| error.to_string())?;
+    Ok(Some(One { file, hash: written.hash, displaced: written.displaced }))
+}
+
+/// Whether the script's text is so new that some plugin may not have it yet.
+fn is_underway(api: &RojoApi, id: Ref) -> bool {
+    let now = clock::now();
+    let since = now.checked_sub(UNDERWAY).unwrap_or(now);
+    api.session.text_moved(wire::node_id(id), since, api.sockets.slowest().unwrap_or(u32::MAX))
+}
