@@ -11,6 +11,9 @@ use std::{
 
 #[derive(Deserialize)]
 struct Api {
+    /// The package the table was made from, with its version.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only a test asks"))]
+    source: &'static str,
     #[serde(borrow)]
     classes: HashMap<&'static str, ApiClass>,
 }
@@ -62,6 +65,14 @@ pub(super) fn own_member(class: &str, member: &str) -> Option<ApiKind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_table_is_of_the_version_that_the_tools_use() {
+        let tools = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/luau/versions");
+        let versions = std::fs::read_to_string(tools).expect("the tools' versions");
+        let version = API.source.strip_prefix("@rbxts/types ").expect("the package");
+        assert!(versions.contains(&format!("RBXTS_TYPES={version} ")), "run tools/luau/regenerate");
+    }
 
     #[test]
     fn the_table_names_members_by_kind() {

@@ -9,7 +9,7 @@ use mlua::prelude::*;
 use std::rc::Rc;
 
 /// The Luau half of the simulation, in the order it is run.
-const PRELUDE: [(&str, &str); 13] = [
+const PRELUDE: [(&str, &str); 14] = [
     ("errors", include_str!("prelude/errors.luau")),
     ("tasks", include_str!("prelude/tasks.luau")),
     ("globals", include_str!("prelude/globals.luau")),
@@ -22,6 +22,7 @@ const PRELUDE: [(&str, &str); 13] = [
     ("history", include_str!("prelude/history.luau")),
     ("editor", include_str!("prelude/editor.luau")),
     ("selection", include_str!("prelude/selection.luau")),
+    ("tweens", include_str!("prelude/tweens.luau")),
     ("plugin", include_str!("prelude/plugin.luau")),
 ];
 
