@@ -285,5 +285,5 @@ async fn five_hundred_requests_a_minute_and_no_more() {
         end
         return refused, problem
     "#;
-    assert_eq!(studio.run(code).await, Ok(vec![json!(1.0), json!("Number of requests exceeded limit")]));
+    assert_eq!(studio.run(code).await, Ok(vec![json!(1), json!("Number of requests exceeded limit")]));
 }
