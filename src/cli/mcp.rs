@@ -1,17 +1,24 @@
 //! `mcp`: an agent starts us and speaks over standard input and output.
 //!
 //! Standard output carries JSON-RPC only; everything else goes to standard error. The project
-//! loads while the agent already shakes hands.
+//! loads while the agent already shakes hands; if that fails, every call answers why, because an
+//! agent does not see standard error.
 
 use std::{sync::Arc, time::Duration};
 
 use clap::Args;
-use rmcp::ServiceExt;
+use rmcp::{ServiceExt, service::ServerInitializeError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, ServerOptions, server};
-use crate::mcp::{Backend, BackendCell, McpHandler};
+use crate::{
+    core::error::ToolError,
+    mcp::{BackendCell, McpHandler, Started},
+};
+
+/// How long the server may take to stop once the agent has gone.
+const STOP_PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Speak MCP on standard input and output, with the server in this process.
 #[derive(Debug, Args)]
@@ -32,39 +39,55 @@ impl McpCommand {
     async fn serve(self) -> Result<(), Failure> {
         let shutdown = CancellationToken::new();
         let (fill, backend) = BackendCell::new();
-        let mut server = tokio::spawn(load_and_serve(self.options, fill, shutdown.clone()));
-        let talk = talk(McpHandler::new(backend));
-        tokio::pin!(talk);
+        let server = tokio::spawn(keep_serving(self.options, fill, shutdown.clone()));
         let outcome = tokio::select! {
-            outcome = &mut talk => outcome,
+            outcome = talk(McpHandler::new(backend)) => outcome,
             () = server::asked_to_stop() => Ok(()),
-            ended = &mut server => return ended.unwrap_or_else(|error| {
-                Err(Failure::new(format!("the server ended badly: {error}"), "report this"))
-            }),
         };
         shutdown.cancel();
-        // Bounded by the drain of the connections; a load that is under way is left behind.
-        let _ = tokio::time::timeout(Duration::from_millis(1500), server).await;
-        outcome
+        // A load that is under way is left behind.
+        match tokio::time::timeout(STOP_PATIENCE, server).await {
+            Ok(Ok(served)) => outcome.and(served),
+            Ok(Err(_)) | Err(_) => outcome,
+        }
     }
 }
 
 /// Speak until the agent closes standard input.
 async fn talk(handler: McpHandler) -> Result<(), Failure> {
-    let failed =
-        |why: String| Failure::new(format!("the agent's side ended badly: {why}"), "start it from an MCP client");
+    let failed = |why: String| {
+        Failure::new(format!("the agent's side ended badly: {why}"), "start this command from an MCP client")
+    };
     match handler.serve(rmcp::transport::stdio()).await {
         Ok(service) => service.waiting().await.map(|_| ()).map_err(|error| failed(error.to_string())),
         // The agent closed standard input before it said anything.
-        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(failed(error.to_string())),
     }
 }
 
+/// Serve until `shutdown`; a start that fails is what every call answers from then on.
+async fn keep_serving(
+    options: ServerOptions,
+    fill: watch::Sender<Option<Started>>,
+    shutdown: CancellationToken,
+) -> Result<(), Failure> {
+    let outcome = load_and_serve(options, &fill, &shutdown).await;
+    if let Err(failure) = &outcome {
+        log::error!("{failure}");
+        let hint = failure.hint.clone().unwrap_or_default();
+        let started = Err(ToolError::failed(failure.message.clone(), hint));
+        // Nobody waits any more when the agent has gone.
+        let _ = fill.send(Some(started));
+        shutdown.cancelled().await;
+    }
+    outcome
+}
+
 async fn load_and_serve(
     options: ServerOptions,
-    fill: watch::Sender<Option<Arc<Backend>>>,
-    shutdown: CancellationToken,
+    fill: &watch::Sender<Option<Started>>,
+    shutdown: &CancellationToken,
 ) -> Result<(), Failure> {
     let project = options.project.clone();
     let session = tokio::task::spawn_blocking(move || server::load(&project))
@@ -75,10 +98,10 @@ async fn load_and_serve(
     let default_port = options.headless.then_some(0);
     #[cfg(not(feature = "headless"))]
     let default_port = None;
-    let running = server::start(&options, session, default_port, &shutdown).await?;
+    let running = server::start(&options, session, default_port, shutdown).await?;
     log::info!("listening on {}", crate::host_and_port(running.server.address));
     // Nobody waits any more when the agent has gone.
-    let _ = fill.send(Some(Arc::clone(&running.server.backend)));
+    let _ = fill.send(Some(Ok(Arc::clone(&running.server.backend))));
     shutdown.cancelled().await;
     running.stopped().await;
     Ok(())

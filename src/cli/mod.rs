@@ -126,8 +126,9 @@ fn run_rojo(verbose: u8, args: Vec<OsString>) -> anyhow::Result<()> {
 
 fn start_logging(verbose: u8) {
     let filter = match verbose {
-        0 => "warn,rojo_mcp=info,studio=info",
-        1 => "info,rojo_mcp=debug,studio=info",
+        // notify warns of watches that ended with their folder.
+        0 => "warn,notify=error,rojo_mcp=info,studio=warn",
+        1 => "info,notify=warn,rojo_mcp=debug,studio=info",
         _ => "trace",
     };
     let env = env_logger::Env::default().default_filter_or(filter);

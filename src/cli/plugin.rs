@@ -26,6 +26,10 @@ enum PluginSubcommand {
 impl PluginCommand {
     pub(super) fn run(self) -> anyhow::Result<()> {
         let PluginSubcommand::Build { output } = self.command;
+        if output.extension().is_none_or(|extension| extension != "rbxm") {
+            let text = format!("{} does not end in .rbxm, and that is what is written", output.display());
+            return Err(Failure::new(text, "choose another --output, such as RojoMcp.rbxm").into());
+        }
         let model = crate::plugin_model::build()?;
         write_model(&output, &model)?;
         say(&format!("wrote {} ({} bytes)", output.display(), model.len()));

@@ -1,5 +1,7 @@
 //! The server as `serve` and `mcp` start it.
 
+#[cfg(feature = "headless")]
+use std::time::Duration;
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -12,6 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Failure, ServerOptions};
 use crate::{Server, session::ServeSession};
+
+/// How long the start waits for the headless Studio.
+#[cfg(feature = "headless")]
+const STUDIO_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Rojo's port.
 const DEFAULT_PORT: u16 = 34872;
@@ -52,12 +58,43 @@ pub(super) async fn start(
     };
     let server = Server::start(listener, Arc::clone(&session), allowed_hosts, shutdown.clone())
         .map_err(|error| cannot_bind(address, &error))?;
+    #[cfg(feature = "headless")]
+    let studio = match options.headless {
+        true => {
+            let studio = headless(&session, server.address).await?;
+            until_live(&server.backend).await;
+            Some(studio)
+        }
+        false => None,
+    };
     Ok(Running {
         #[cfg(feature = "headless")]
-        studio: if options.headless { Some(headless(&session, server.address).await?) } else { None },
+        studio,
         server,
         session,
     })
+}
+
+/// Wait, for a while, until a Studio has taken the tree in, so that the first call finds it.
+#[cfg(feature = "headless")]
+async fn until_live(backend: &crate::mcp::Backend) {
+    use crate::core::{
+        bridge::{Answer, Ask},
+        studios::LinkStatus,
+    };
+
+    let live = async {
+        let wait = Duration::from_millis(10);
+        while !matches!(
+            backend.call(None, wait, Ask::Status, None).await,
+            Ok(Answer::Status { studios, .. }) if studios.iter().any(|studio| studio.link == LinkStatus::Live)
+        ) {
+            tokio::time::sleep(wait).await;
+        }
+    };
+    if tokio::time::timeout(STUDIO_PATIENCE, live).await.is_err() {
+        log::warn!("the headless Studio is slow to connect; calls say when there is none");
+    }
 }
 
 impl Running {
@@ -107,7 +144,7 @@ fn from_this_machine(server: SocketAddr) -> SocketAddr {
 fn cannot_bind(address: SocketAddr, error: &io::Error) -> Failure {
     let hint = match error.kind() {
         io::ErrorKind::AddrInUse => {
-            "another program listens there (a rojo or rojo-mcp server, perhaps): stop it, or take another --port"
+            "it is in use, by a rojo or rojo-mcp server perhaps: stop that, or take another --port (0 takes a free one)"
         }
         io::ErrorKind::PermissionDenied => "the system reserves this port: take another --port, such as 34872",
         io::ErrorKind::AddrNotAvailable => "this machine does not have that address: leave out --address",

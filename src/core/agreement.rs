@@ -5,13 +5,19 @@
 
 use std::collections::HashMap;
 
-use super::{ids::NodeId, protocol::PatchOp, text::TextHash};
+use super::{
+    ids::NodeId,
+    protocol::{Node, PatchOp},
+    text::TextHash,
+};
 
 /// The bases of one Studio, and the texts of the tree that it has not confirmed yet.
 #[derive(Debug, Clone, Default)]
 pub struct Agreement {
     base: HashMap<NodeId, TextHash>,
     unconfirmed: HashMap<NodeId, TextHash>,
+    /// Parent and name of each script in the tree.
+    places: HashMap<NodeId, (Option<NodeId>, String)>,
 }
 
 impl Agreement {
@@ -29,16 +35,24 @@ impl Agreement {
         }
     }
 
+    /// The tree has this node now. At another place than before, what was agreed about it was
+    /// about another instance in Studio.
+    pub fn tree_has_node(&mut self, node: &Node) {
+        let Some(hash) = node.hash else { return };
+        let place = (node.parent, node.name.clone());
+        if self.places.insert(node.id, place.clone()).is_some_and(|before| before != place) {
+            self.base.remove(&node.id);
+        }
+        self.tree_has(node.id, hash);
+    }
+
     /// The tree changed.
     pub fn patched(&mut self, ops: &[PatchOp]) {
         for op in ops {
             match op {
-                PatchOp::Put { node } => {
-                    if let Some(hash) = node.hash {
-                        self.tree_has(node.id, hash);
-                    }
-                }
+                PatchOp::Put { node } => self.tree_has_node(node),
                 PatchOp::Drop { id } => {
+                    self.places.remove(id);
                     self.base.remove(id);
                     self.unconfirmed.remove(id);
                 }
@@ -109,6 +123,26 @@ mod tests {
         agreement.agree(ID, two);
         assert_eq!(agreement.base(ID), Some(two));
         assert!(agreement.unconfirmed().is_empty());
+    }
+
+    #[test]
+    fn a_renamed_script_has_no_base_because_studio_never_had_it_there() {
+        let hash = TextHash::of("1");
+        let node = |name: &str| Node {
+            id: ID,
+            parent: Some(NodeId(1)),
+            name: name.into(),
+            class_name: "ModuleScript".into(),
+            ignore_unknown: false,
+            hash: Some(hash),
+        };
+        let mut agreement = Agreement::default();
+        agreement.tree_has_node(&node("Old"));
+        agreement.agree(ID, hash);
+        agreement.tree_has_node(&node("Old"));
+        assert_eq!(agreement.base(ID), Some(hash));
+        agreement.patched(&[PatchOp::Put { node: node("New") }]);
+        assert_eq!(agreement.base(ID), None);
     }
 
     #[test]

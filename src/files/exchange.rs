@@ -103,7 +103,8 @@ pub(super) fn write_new(path: &Path, bytes: &[u8], like: Option<&Metadata>) -> i
 #[cfg(unix)]
 fn own(path: &Path, like: &Metadata) {
     use std::os::unix::fs::MetadataExt;
-    _ = std::os::unix::fs::chown(path, Some(like.uid()), Some(like.gid())); // only root may
+    _ = std::os::unix::fs::chown(path, None, Some(like.gid())); // a member of the group may
+    _ = std::os::unix::fs::chown(path, Some(like.uid()), None); // only root may
 }
 
 #[cfg(not(unix))]

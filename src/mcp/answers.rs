@@ -18,6 +18,9 @@ pub const MAX_TEXT: usize = 24_000;
 /// How many changes of a receipt the text lists; the structure has as many.
 pub const MAX_CHANGES: usize = 100;
 
+/// How many problems a receipt names; `status` names all.
+pub const MAX_PROBLEMS: usize = 10;
+
 /// The answer of `status`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Status {
@@ -268,7 +271,10 @@ impl fmt::Display for Script {
 
 impl fmt::Display for RunCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for line in &self.output {
+        let message = self.error.as_ref().and_then(|error| error.get("message")).and_then(Value::as_str);
+        // Studio prints the error as well.
+        let repeats = |line: &&Line| line.level == "error" && Some(line.text.as_str()) == message;
+        for line in self.output.iter().filter(|line| !repeats(line)) {
             let mark = if line.level == "output" { String::new() } else { format!("[{}] ", line.level) };
             writeln!(f, "{mark}{}", line.text)?;
         }
@@ -298,18 +304,22 @@ pub struct Synced {
     pub total: usize,
     /// Not all of them are listed; those that need attention come first.
     pub truncated: bool,
+    /// Files that could not be read; their last good version was compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
 }
 
 impl Synced {
     /// The receipt, with as many changes as an agent can take.
-    pub fn new(mut receipt: Receipt) -> Self {
+    pub fn new(mut receipt: Receipt, mut problems: Vec<String>) -> Self {
+        problems.truncate(MAX_PROBLEMS);
         let total = receipt.changes.len();
         let truncated = total > MAX_CHANGES;
         if truncated {
             receipt.changes.sort_by_key(|change| matches!(change.result, ChangeResult::Done | ChangeResult::Planned));
             receipt.changes.truncate(MAX_CHANGES);
         }
-        Self { receipt, total, truncated }
+        Self { receipt, total, truncated, problems }
     }
 }
 
@@ -327,7 +337,7 @@ impl fmt::Display for Synced {
         if self.truncated {
             write!(f, "\ntruncated: {} of {} listed; sync fewer `paths`", changes.len(), self.total)?;
         }
-        Ok(())
+        self.problems.iter().try_for_each(|problem| write!(f, "\nproblem: {problem}"))
     }
 }
 

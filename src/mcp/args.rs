@@ -11,14 +11,14 @@ use crate::core::{console::Level, error::ToolError, protocol::SyncMode};
 #[serde(deny_unknown_fields)]
 pub struct StatusArgs {}
 
-/// Bring Studio up to the files on disk, as they are now. Answers one line per change; what is unresolved is listed and left alone.
+/// Bring Studio up to the scripts and folders on disk, as they are now. One line per change. If any is unresolved nothing is changed: settle it, or name `paths`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SyncArgs {
     /// Which Studio, if several are connected
     #[serde(default)]
     pub studio: Option<String>,
-    /// dryrun only reports; fastfail and standard apply if all is resolved; manual asks
+    /// dryrun only reports; standard (if absent) and fastfail apply if all is resolved
     #[serde(default)]
     #[schemars(with = "Option<Mode>")]
     pub mode: SyncMode,
@@ -27,13 +27,12 @@ pub struct SyncArgs {
     pub paths: Option<Vec<String>>,
 }
 
-/// The words of [`SyncMode`], for the schema.
+/// The words of [`SyncMode`] that can be of use, for the schema: nobody can be asked yet.
 #[derive(JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(dead_code, reason = "only its schema is used")]
 enum Mode {
     Standard,
-    Manual,
     Fastfail,
     Dryrun,
 }

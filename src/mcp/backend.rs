@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use crate::{
     core::{
         bridge::{Answer, Ask, Call},
-        error::ToolError,
+        error::{ErrorCode, ToolError},
         ids::NodeId,
     },
     session::{ServeSession, Target},
@@ -77,7 +77,11 @@ impl Backend {
         };
         match found.as_slice() {
             [id] => Ok(*id),
-            [] => Err(ToolError::bad_arguments(format!("nothing in the project is at {name:?}"))),
+            [] => Err(ToolError::new(
+                ErrorCode::BadArguments,
+                format!("nothing in the project is at {name:?}"),
+                "correct it; what only Studio has can be read with run_code, as `return game.….Source`",
+            )),
             several => {
                 let ids: Vec<String> = several.iter().map(ToString::to_string).collect();
                 Err(ToolError::bad_arguments(format!(

@@ -11,5 +11,5 @@ mod tools;
 
 pub use backend::{Backend, ServerInfo};
 pub use endpoint::McpEndpoint;
-pub use handler::{BackendCell, McpHandler};
+pub use handler::{BackendCell, McpHandler, Started};
 pub use tools::{Kind, Tool, catalogue};

@@ -131,18 +131,9 @@ async fn status(
         return Err(wrong_answer("status"));
     };
     let project = backend.session.project();
-    let mut problems: Vec<Problem> = backend
-        .session
-        .problems()
-        .into_iter()
-        .map(|problem| Problem {
-            what: match &problem.path {
-                Some(path) => format!("{}: {}", path.display(), problem.message),
-                None => problem.message,
-            },
-            next: "mend the file; it is read again as soon as it is saved".into(),
-        })
-        .collect();
+    let next = "mend the file; it is read again as soon as it is saved";
+    let mut problems: Vec<Problem> =
+        problem_lines(&backend).into_iter().map(|what| Problem { what, next: next.into() }).collect();
     if studios.is_empty() {
         let ToolError { message, hint, .. } = ToolError::no_studio();
         problems.push(Problem { what: message, next: hint });
@@ -164,9 +155,19 @@ async fn run_sync(
     let paths = paths.map(|paths| project_paths(&backend, paths)).transpose()?;
     let ask = Ask::Sync(sync::SyncArgs { mode, paths });
     match backend.call(studio, SYNC_PATIENCE, ask, progress).await? {
-        Answer::Receipt(receipt) => Ok(Synced::new(receipt)),
+        Answer::Receipt(receipt) => Ok(Synced::new(receipt, problem_lines(&backend))),
         _ => Err(wrong_answer("sync")),
     }
+}
+
+fn problem_lines(backend: &Backend) -> Vec<String> {
+    let problems = backend.session.problems().into_iter();
+    problems
+        .map(|problem| match &problem.path {
+            Some(path) => format!("{}: {}", path.display(), problem.message),
+            None => problem.message,
+        })
+        .collect()
 }
 
 /// Paths as a person or agent writes them, as paths below the project's folder.
@@ -175,10 +176,16 @@ fn project_paths(backend: &Backend, paths: Vec<String>) -> Result<Vec<String>, T
     paths
         .into_iter()
         .map(|path| {
-            crate::core::paths::relative_to(&folder, &path).ok_or_else(|| {
+            let below = crate::core::paths::relative_to(&folder, &path).ok_or_else(|| {
                 let folder = folder.display();
                 ToolError::bad_arguments(format!("argument `paths`: {path:?} is not a path below {folder}"))
-            })
+            })?;
+            if !folder.join(&below).exists() && backend.session.find(&Target::FsPath(&below)).is_empty() {
+                return Err(ToolError::bad_arguments(format!(
+                    "argument `paths`: there is no {path:?}; a file that was deleted shows in a sync without `paths`"
+                )));
+            }
+            Ok(below)
         })
         .collect()
 }

@@ -11,7 +11,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::Body;
 
-/// Requests of the plugin are lists of ids.
+/// Requests of the plugin are lists of ids, and edited scripts.
 const MAX_REQUEST_BYTES: usize = 16 << 20;
 
 /// Structs as maps, and ids as text: how the plugin reads msgpack.

@@ -121,7 +121,7 @@ fn write_one(api: &RojoApi, ours: &HashMap<Ref, TextHash>, update: &InstanceUpda
     };
     let text = ScriptText::new(text);
     if text.hash() == base {
-        return Ok(None);
+        return Ok(Some(One { file, hash: base, displaced: None })); // so it has taken that in
     }
     if ours.get(&update.id) != Some(&base) && is_underway(api, update.id) {
         return Err(format!("{} changed on disk just now, and Studio had not taken that in", file.display()));

@@ -152,6 +152,12 @@ impl ServeSession {
         wire::new_node(&self.board.state.read().tree, wire::referent(id))
     }
 
+    /// Whether an instance or anything below it has properties or attributes that a [`NewNode`]
+    /// does not carry.
+    pub fn has_more(&self, id: NodeId) -> bool {
+        query::has_more(&self.board.state.read().tree, wire::referent(id))
+    }
+
     /// The instances that `wanted` names. Several are twins.
     pub fn find(&self, wanted: &Target<'_>) -> Vec<NodeId> {
         let state = self.board.state.read();

@@ -115,6 +115,14 @@ fn cut<'a>(name: &str, path: &'a str) -> Option<&'a str> {
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix(['.', '/']).filter(|rest| !rest.is_empty()) }
 }
 
+/// Whether an instance or anything below it has properties besides a script's text. The tree sets
+/// one property by itself, which does not count.
+pub(super) fn has_more(tree: &RojoTree, id: Ref) -> bool {
+    let own = |name: &str| name != "Source" && name != "NeedsPivotMigration";
+    tree.get_instance(id).is_some()
+        && tree.descendants(id).any(|instance| instance.properties().keys().any(|name| own(name.as_str())))
+}
+
 /// The tree as a binary model. Properties that cannot be written are left out.
 pub(super) fn place_model(tree: &RojoTree) -> Vec<u8> {
     let root = tree.root();

@@ -52,7 +52,7 @@ impl SessionError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NoProject { .. } => "give the path of a project, or make one with `rojo-mcp init`",
-            Self::BrokenProject { .. } => "correct the project file; `rojo-mcp build` shows the same error",
+            Self::BrokenProject { .. } => "correct the project file and start again",
             Self::Unreadable { .. } => "check that the path exists and that you may read it",
             Self::Dead { .. } => "restart rojo-mcp, and report the panic that its log shows",
         }

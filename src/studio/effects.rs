@@ -163,6 +163,7 @@ fn look(session: &ServeSession, ids: &[NodeId], subtrees: &HashSet<NodeId>) -> H
         .flatten()
         .map(|look| {
             let subtree = if subtrees.contains(&look.id) { session.new_node(look.id) } else { None };
+            let has_more = subtree.is_some() && session.has_more(look.id);
             let view = NodeView {
                 parent: look.parent,
                 path: look.path,
@@ -171,6 +172,7 @@ fn look(session: &ServeSession, ids: &[NodeId], subtrees: &HashSet<NodeId>) -> H
                 source: look.source,
                 hash: look.hash,
                 subtree,
+                has_more,
             };
             (look.id, view)
         })

@@ -20,6 +20,7 @@ mod settings;
 mod shape;
 #[path = "../support/stock.rs"]
 mod stock;
+mod writes;
 
 /// No test: this binary, started again at this name, is Rojo.
 #[test]

@@ -67,8 +67,7 @@ async fn c71_standard_output_carries_json_rpc_only() {
                 "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "0" }
             }
         });
-        // A server without a project may be gone already.
-        let _ = stdin.write_all(format!("{initialize}\n").as_bytes()).await;
+        stdin.write_all(format!("{initialize}\n").as_bytes()).await.expect("it listens");
         let collect = async {
             let mut seen = 0;
             while let Ok(Some(line)) = lines.next_line().await {
@@ -88,8 +87,23 @@ async fn c71_standard_output_carries_json_rpc_only() {
             let message: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("not JSON: {line:?}"));
             assert_eq!(message["jsonrpc"], "2.0");
         }
-        assert!(seen > 0 || path.ends_with("nothing-here"));
+        assert!(seen > 0, "initialize is answered whatever the project");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_failed_is_what_every_call_answers() {
+    let project = demo();
+    let mut child = spawn(&project.path().join("nothing-here"), &[]);
+    let pipes = (child.stdout.take().expect("piped"), child.stdin.take().expect("piped"));
+    let client = ().serve(pipes).await.expect("a handshake");
+    let result = client.call_tool(CallToolRequestParams::new("status")).await.expect("an answer");
+    let error = &result.structured_content.expect("structured")["error"];
+    assert!(error["message"].as_str().expect("a text").contains("nothing-here"), "{error}");
+    assert!(!error["hint"].as_str().expect("a text").is_empty());
+    client.cancel().await.expect("closed");
+    let status = tokio::time::timeout(Duration::from_secs(10), child.wait()).await.expect("it ends").expect("a status");
+    assert_eq!(status.code(), Some(1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

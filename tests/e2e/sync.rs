@@ -178,3 +178,22 @@ async fn c50_nothing_of_ours_stays_in_the_place_but_its_name() {
         .expect("a scan");
     assert_eq!(marks, vec![json!(["ServerStorage:RojoMcpPlace"])]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receipt_names_what_it_could_not_compare() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let _studio = server.studio().await;
+    let agent = server.agent();
+    save(project.path(), "src/shared/Broken.meta.json", "{");
+    save(project.path(), "src/shared/Broken.luau", "return 1\n");
+    save(project.path(), "src/shared/Marked.luau", "return 1\n");
+    save(project.path(), "src/shared/Marked.meta.json", "{\"attributes\": {\"Rank\": 1}}");
+    let receipt = agent.ask("sync", json!({ "paths": ["src/shared/Marked.luau"] })).await;
+    assert!(receipt["problems"][0].as_str().expect("a text").contains("Broken.meta.json"), "{receipt}");
+    let change = &receipt["changes"][0];
+    assert_eq!(change["result"], "done", "{receipt}");
+    assert!(change["reason"].as_str().expect("a text").contains("attributes"), "{change}");
+    let told = agent.call("sync", json!({ "paths": ["src/shared/Markd.luau"] })).await;
+    assert!(told.is_error && told.text.contains("Markd"), "{}", told.text);
+}

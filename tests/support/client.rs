@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
-use hyper::{Request, body::Bytes};
+use hyper::{Method, Request, body::Bytes};
 use hyper_util::rt::TokioIo;
 use librojo::web_api::{ReadResponse, ServerInfoResponse};
 use serde::de::DeserializeOwned;
@@ -15,16 +15,21 @@ pub const ANSWER: Duration = Duration::from_secs(20);
 /// Why there is no answer.
 pub type Silence = String;
 
-/// The body of a `GET`.
+/// The body of the answer to a `GET`.
 pub async fn get(port: u16, path: &str) -> Result<Bytes, Silence> {
+    send(port, Method::GET, path, Bytes::new()).await
+}
+
+/// One request on a connection of its own. An answer that is an error is one here.
+pub async fn send(port: u16, method: Method, path: &str, body: Bytes) -> Result<Bytes, Silence> {
     let talk = async {
         let stream = TcpStream::connect(("127.0.0.1", port)).await.map_err(|error| error.to_string())?;
         stream.set_nodelay(true).map_err(|error| error.to_string())?;
         let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = shaken.map_err(|error| error.to_string())?;
         tokio::spawn(connection);
-        let request = Request::builder().uri(path).header("host", format!("localhost:{port}"));
-        let request = request.body(Full::new(Bytes::new())).expect("a request");
+        let request = Request::builder().method(method).uri(path).header("host", format!("localhost:{port}"));
+        let request = request.body(Full::new(body)).expect("a request");
         let response = sender.send_request(request).await.map_err(|error| error.to_string())?;
         let status = response.status();
         let body = response.into_body().collect().await.map_err(|error| error.to_string())?.to_bytes();

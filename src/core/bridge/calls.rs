@@ -201,7 +201,7 @@ impl Bridge {
             let error = match &waiting.what {
                 What::Request { .. } => {
                     self.cancel(&id, waiting.studio, CancelReason::Timeout);
-                    ToolError::outcome_unknown(&name, "its deadline passed")
+                    ToolError::outcome_unknown(&name, "its deadline passed, and Studio was told to end it")
                 }
                 What::Run(run) => self.late_run(run, &name),
             };

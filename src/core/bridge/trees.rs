@@ -13,9 +13,7 @@ impl Bridge {
         let Some(Link::Of(key)) = self.links.get(&link) else { return };
         let Some(studio) = self.studios.get_mut(*key).filter(|studio| studio.link == Some(link)) else { return };
         for node in parts.iter().flat_map(|part| &part.nodes) {
-            if let Some(hash) = node.hash {
-                studio.agreement.tree_has(node.id, hash);
-            }
+            studio.agreement.tree_has_node(node);
         }
         if let TreeState::Sending { parts: waiting, cursor, .. } = &mut studio.tree {
             *cursor = parts.first().map(|part| part.cursor);

@@ -35,6 +35,8 @@ pub struct NodeView {
     pub hash: Option<TextHash>,
     /// The node with all below it, where that was asked for.
     pub subtree: Option<NewNode>,
+    /// It or something below it has properties or attributes that `subtree` does not carry.
+    pub has_more: bool,
 }
 
 /// A change, and the step of a plan that makes it. No step: unresolved.
@@ -55,7 +57,8 @@ pub fn decide(fact: Fact, view: Option<&NodeView>, agreement: &mut Agreement) ->
         (FactKind::Missing, Some(id), Some(view)) => Some(missing(id, &fact, view, agreement)),
         (FactKind::Differs | FactKind::Missing, _, _) => None,
         (FactKind::Extra, _, _) => {
-            let reason = "only Studio has it; it is neither removed nor written to a file";
+            let reason = "only Studio has it, or its file was deleted or renamed; it is left alone \
+                          (to drop it, destroy it with run_code; to keep it, save it as a file)";
             Some(unresolved(change(&fact, None, PatchType::Remove), reason))
         }
     }
@@ -82,7 +85,9 @@ fn differs(id: NodeId, fact: &Fact, view: &NodeView, agreement: &mut Agreement) 
         Some(_) => "it was changed in Studio and in the file",
         None => "it differed when Studio connected, and nothing says which side is newer",
     };
-    Some(unresolved(change, reason))
+    let ways = "to keep Studio's text, save what get_script answers to the file; \
+                to keep the file's, set it as Source with run_code";
+    Some(unresolved(change, &format!("{reason} ({ways})")))
 }
 
 fn missing(id: NodeId, fact: &Fact, view: &NodeView, agreement: &Agreement) -> Decision {
@@ -91,14 +96,18 @@ fn missing(id: NodeId, fact: &Fact, view: &NodeView, agreement: &Agreement) -> D
         return unresolved(change, "its place in the tree is not known");
     };
     if let Some(class) = foreign_class(&node) {
-        let reason = format!("it holds a {class}; only scripts and folders are made in Studio so far");
+        let reason = format!("it is or holds a {class}; so far only scripts and folders are made in Studio");
         return unresolved(change, &reason);
     }
     let mut texts = Vec::new();
     collect_texts(&node, &mut texts);
     if texts.iter().any(|(id, _)| agreement.base(*id).is_some()) {
-        return unresolved(change, "it was removed in Studio, not on disk");
+        let reason = "it was removed in Studio, not on disk \
+                      (to follow, delete the file; to keep it, make it in Studio with run_code)";
+        return unresolved(change, reason);
     }
+    let reason = view.has_more.then(|| "without its properties and attributes, which are not synced yet".to_owned());
+    let change = Change { reason, ..change };
     debug_assert_eq!(node.id, id, "the view is of the fact's node");
     push(change, PlanOp::Add { parent, node }, texts)
 }

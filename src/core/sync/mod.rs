@@ -30,6 +30,10 @@ pub struct SyncArgs {
     pub paths: Option<Vec<String>>,
 }
 
+/// Why a run that found something unresolved ended, and the way on.
+const NOTHING_CHANGED: &str = "something is unresolved, so nothing was changed: settle each unresolved line as it \
+                               says, or sync the rest by `paths`";
+
 /// One run.
 #[derive(Debug)]
 pub struct Run {
@@ -130,16 +134,11 @@ impl Run {
         match self.args.mode {
             _ if self.decisions.is_empty() => Step::Done(self.nothing_to_do()),
             SyncMode::Dryrun => self.end(SyncStatus::Dryrun, "nothing was changed"),
-            SyncMode::Fastfail if unresolved => {
-                self.end(SyncStatus::FastfailUnresolved, "something is unresolved, so nothing was changed")
-            }
+            SyncMode::Fastfail if unresolved => self.end(SyncStatus::FastfailUnresolved, NOTHING_CHANGED),
             SyncMode::Manual => {
                 self.end(SyncStatus::Rejected, "manual mode asks a person, and nobody can be asked here yet")
             }
-            SyncMode::Standard if unresolved => self.end(
-                SyncStatus::Rejected,
-                "something is unresolved and nobody can be asked here yet, so nothing was changed",
-            ),
+            SyncMode::Standard if unresolved => self.end(SyncStatus::Rejected, NOTHING_CHANGED),
             SyncMode::Standard | SyncMode::Fastfail => {
                 Step::Apply { ops: self.decisions.iter_mut().filter_map(|decision| decision.op.take()).collect() }
             }
@@ -228,7 +227,7 @@ impl Change {
             return;
         };
         self.studio_hash = result.hash.or(self.studio_hash);
-        self.reason = result.error.clone();
+        self.reason = result.error.clone().or(self.reason.take());
         self.result = match result.status {
             OpStatus::Done if result.hash != self.disk_hash => {
                 self.reason = Some("Studio did not name the text that was sent as the one that it has now".into());

@@ -137,6 +137,11 @@ impl Receipt {
     /// Nothing to do. A dry run stays a dry run.
     pub fn empty(cursor: u32, mode: SyncMode) -> Self {
         let status = if mode == SyncMode::Dryrun { SyncStatus::Dryrun } else { SyncStatus::Empty };
-        Self::new(status, cursor, Vec::new(), Some("files and Studio are equal; there is nothing to do".into()))
+        Self::new(
+            status,
+            cursor,
+            Vec::new(),
+            Some("scripts and folders are equal on both sides; there is nothing to do".into()),
+        )
     }
 }

@@ -58,6 +58,7 @@ fn script(id: NodeId, text: &str) -> (NodeId, NodeView) {
         source: Some(text.into()),
         hash: Some(hash(text)),
         subtree: Some(node),
+        has_more: false,
     };
     (id, view)
 }
@@ -73,6 +74,7 @@ fn folder(id: NodeId, children: Vec<NewNode>) -> (NodeId, NodeView) {
         source: None,
         hash: None,
         subtree: Some(node),
+        has_more: false,
     };
     (id, view)
 }

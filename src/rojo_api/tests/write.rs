@@ -110,6 +110,18 @@ async fn c41_an_edit_never_overwrites_a_newer_save() {
 }
 
 #[tokio::test]
+async fn c41_a_plugin_that_shows_that_it_has_the_newer_text_may_edit_it_at_once() {
+    let server = Server::start(&KIT).await;
+    let alpha = server.id("Alpha");
+    server.write("src/Alpha.luau", "return 'editor'\n");
+    server.until_seen("src/Alpha.luau").await;
+    for text in ["return 'editor'\n", "return 'editor and studio'\n"] {
+        assert_eq!(server.edit(&[(alpha, text)]).await, (StatusCode::OK, String::new()));
+        assert_eq!(server.text("src/Alpha.luau").as_deref(), Some(text));
+    }
+}
+
+#[tokio::test]
 async fn c41_a_plugin_that_reads_nothing_more_has_seen_nothing_more() {
     let server = Server::start(&KIT).await;
     let alpha = server.id("Alpha");

@@ -79,6 +79,7 @@ fn view(source: &str) -> std::collections::HashMap<NodeId, NodeView> {
         source: Some(source.into()),
         hash: Some(TextHash::of(source)),
         subtree: None,
+        has_more: false,
     };
     [(NodeId(1), view)].into()
 }

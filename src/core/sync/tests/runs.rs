@@ -297,9 +297,9 @@ fn a_receipt_of_what_is_unresolved_is_this_json() {
         "status": "fastfail_unresolved", "cursor": 7, "pushed": 0, "unresolved": 1, "failed": 0,
         "changes": [{
             "path": "Root.Mine", "className": "ModuleScript", "direction": "unresolved", "patchType": "Remove",
-            "result": "unresolved", "reason": "only Studio has it; it is neither removed nor written to a file",
+            "result": "unresolved", "reason": "only Studio has it, or its file was deleted or renamed; it is left alone (to drop it, destroy it with run_code; to keep it, save it as a file)",
         }],
-        "message": "something is unresolved, so nothing was changed",
+        "message": NOTHING_CHANGED,
     });
     assert_eq!(serde_json::to_value(receipt(step)).expect("a receipt is JSON"), expected);
 }

@@ -126,7 +126,7 @@ fn what_is_no_longer_in_the_tree_is_no_difference() {
 #[test]
 fn what_only_studio_has_is_never_removed() {
     let decision = decided(extra("Mine"), None, None).expect("it is there");
-    assert!(reason(&decision).contains("neither removed nor written"));
+    assert!(reason(&decision).contains("it is left alone"));
     assert_eq!((decision.change.path.as_str(), decision.change.id), ("Root.Mine", None));
     let with_id = Fact { id: Some(ID), ..extra("Mine") };
     let decision = decided(with_id, Some(&script(ID, DISK).1), Some(DISK)).expect("it is there");

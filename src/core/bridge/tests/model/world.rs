@@ -394,5 +394,6 @@ fn view(id: NodeId, run: &RunId) -> NodeView {
         source,
         hash: Some(TextHash::of(TEXT)),
         subtree: Some(node),
+        has_more: false,
     }
 }
