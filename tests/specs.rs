@@ -14,7 +14,7 @@ use std::{
 
 /// A spec that is lost must not go unnoticed: raise these with the specs.
 const FEWEST_SPECS: usize = 29;
-const FEWEST_TESTS: usize = 135;
+const FEWEST_TESTS: usize = 140;
 
 #[derive(Deserialize)]
 struct Outcome {

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 /// How many actions can be undone.
 const MOST_ACTIONS: usize = 200;
 /// How many changes outside of recordings wait for a waypoint.
-const MOST_OPEN: usize = 20_000;
+const MOST_OPEN: usize = 5000;
 /// Services whose contents are no part of the place.
 const UNTRACKED: [&str; 4] = ["PluginGuiService", "CoreGui", "ScriptEditorService", "PluginDebugService"];
 
@@ -251,7 +251,11 @@ impl World {
                 }
                 self.changed(lua, *this, "Name")
             }
-            Change::Parent { this, before, after } => self.move_to(lua, *this, if undo { *before } else { *after }),
+            Change::Parent { this, before, after } => {
+                let to = if undo { *before } else { *after };
+                // What was moved since, outside of the history, may stand in the way.
+                if to == *this || self.is_inside(to, *this) { Ok(()) } else { self.move_to(lua, *this, to) }
+            }
             Change::Locked(all) => {
                 for each in all {
                     if undo {

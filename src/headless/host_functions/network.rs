@@ -15,7 +15,7 @@ pub(super) fn add(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
             .as_bytes()
             .iter()
             .map(|byte| match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(*byte).to_string(),
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => char::from(*byte).to_string(),
                 other => format!("%{other:02X}"),
             })
             .collect();

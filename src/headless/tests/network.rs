@@ -268,3 +268,22 @@ async fn next_frame(
         }
     }
 }
+
+#[tokio::test]
+async fn five_hundred_requests_a_minute_and_no_more() {
+    let studio = studio();
+    let code = r#"
+        local http = game:GetService("HttpService")
+        local refused, problem = 0, nil
+        for _ = 1, 501 do
+            task.spawn(function()
+                local _, text = pcall(http.RequestAsync, http, { Url = "http://127.0.0.1:9/" })
+                if string.find(text, "exceeded limit") then
+                    refused, problem = refused + 1, text
+                end
+            end)
+        end
+        return refused, problem
+    "#;
+    assert_eq!(studio.run(code).await, Ok(vec![json!(1), json!("Number of requests exceeded limit")]));
+}
