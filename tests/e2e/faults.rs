@@ -40,6 +40,17 @@ async fn take_tree(plugin: &mut FakePlugin) {
     }
 }
 
+/// A server with the demo, and a plugin on it that has taken the tree in.
+async fn linked() -> (tempfile::TempDir, TestServer, FakePlugin) {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let mut plugin = FakePlugin::connect(server.port).await;
+    plugin.send(hello1("s", "place:1")).await;
+    take_tree(&mut plugin).await;
+    server.until_live(1).await;
+    (project, server, plugin)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_that_does_not_begin_with_a_hello_is_refused_with_the_reason() {
     let project = demo();
@@ -78,12 +89,7 @@ async fn c55_a_place_that_the_project_does_not_serve_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn c37_a_tightened_place_list_reaches_a_studio_that_is_linked() {
-    let project = demo();
-    let server = TestServer::start(project.path()).await;
-    let mut plugin = FakePlugin::connect(server.port).await;
-    plugin.send(hello1("s", "place:1")).await;
-    take_tree(&mut plugin).await;
-    server.until_live(1).await;
+    let (project, server, mut plugin) = linked().await;
     let file = project.path().join("default.project.json");
     let mut json: Value = serde_json::from_slice(&std::fs::read(&file).expect("the project")).expect("JSON");
     json["servePlaceIds"] = json!([11]);
@@ -95,13 +101,8 @@ async fn c37_a_tightened_place_list_reaches_a_studio_that_is_linked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn c61_answers_in_any_order_twice_or_unasked_reach_the_right_callers_once() {
-    let project = demo();
-    let server = TestServer::start(project.path()).await;
+    let (_project, server, mut plugin) = linked().await;
     let agent = server.agent();
-    let mut plugin = FakePlugin::connect(server.port).await;
-    plugin.send(hello1("s", "place:1")).await;
-    take_tree(&mut plugin).await;
-    agent.until_live(1).await;
     let calls: Vec<_> = (0..50)
         .map(|number| tokio::spawn(async move { (number, agent.eval(&format!("return {number}")).await) }))
         .collect();
@@ -163,13 +164,8 @@ async fn a_frame_over_the_limit_closes_the_link_and_nothing_else() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn c62_a_call_past_its_deadline_says_that_it_was_sent_and_its_late_answer_goes_nowhere() {
-    let project = demo();
-    let server = TestServer::start(project.path()).await;
+    let (_project, server, mut plugin) = linked().await;
     let agent = server.agent();
-    let mut plugin = FakePlugin::connect(server.port).await;
-    plugin.send(hello1("s", "place:1")).await;
-    take_tree(&mut plugin).await;
-    agent.until_live(1).await;
     let late = tokio::spawn(async move { agent.call("run_code", json!({ "command": "late", "timeout": 1 })).await });
     let request = next_of(&mut plugin, "run_code").await;
     let told = late.await.expect("no panic");
@@ -189,13 +185,8 @@ async fn c62_a_call_past_its_deadline_says_that_it_was_sent_and_its_late_answer_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn c65_a_server_that_stops_says_goodbye_with_the_reason() {
-    let project = demo();
-    let server = TestServer::start(project.path()).await;
+    let (_project, server, mut plugin) = linked().await;
     let agent = server.agent();
-    let mut plugin = FakePlugin::connect(server.port).await;
-    plugin.send(hello1("s", "place:1")).await;
-    take_tree(&mut plugin).await;
-    agent.until_live(1).await;
     let call = tokio::spawn(async move { agent.call("run_code", json!({ "command": "x" })).await });
     next_of(&mut plugin, "run_code").await;
     let stop = tokio::spawn(server.stop());
