@@ -6,7 +6,10 @@
 
 use std::net::IpAddr;
 
-use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN, USER_AGENT};
+use hyper::{
+    header::{HOST, HeaderMap, HeaderValue, ORIGIN, USER_AGENT},
+    http::uri::Authority,
+};
 
 /// Which part of the product a path belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +73,17 @@ impl Guard {
     ///
     /// # Errors
     /// The first rule that it breaks.
-    pub fn admit(&self, face: Face, peer: IpAddr, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub fn admit(
+        &self,
+        face: Face,
+        peer: IpAddr,
+        authority: Option<&Authority>,
+        headers: &HeaderMap,
+    ) -> Result<(), Refusal> {
+        // A request for a whole URL: that counts before the header.
+        if let Some(foreign) = authority.filter(|authority| !self.is_ours(&authority.as_str().to_ascii_lowercase())) {
+            return Err(Refusal::Host(foreign.to_string()));
+        }
         let host = one(headers.get_all(HOST).iter()).ok_or_else(|| Refusal::Host(String::new()))?;
         if !self.is_ours(&host) {
             return Err(Refusal::Host(host));
@@ -144,11 +157,9 @@ fn is_local(peer: IpAddr) -> bool {
 /// Roblox marks what a game's `HttpService` sends with `Roblox-Id`, and with its name as the user
 /// agent.
 fn is_game(headers: &HeaderMap) -> bool {
-    headers.contains_key("roblox-id")
-        || headers
-            .get(USER_AGENT)
-            .and_then(|agent| agent.to_str().ok())
-            .is_some_and(|agent| agent.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("roblox")))
+    let named =
+        |agent: &HeaderValue| agent.as_bytes().get(..6).is_some_and(|start| start.eq_ignore_ascii_case(b"roblox"));
+    headers.contains_key("roblox-id") || headers.get_all(USER_AGENT).iter().any(named)
 }
 
 #[cfg(test)]
@@ -169,7 +180,7 @@ mod tests {
         let allowed = allowed.iter().map(|host| (*host).to_owned()).collect();
         let guard = Guard::new(bound_to.parse().expect("an address"), 34872, allowed);
         let all = [Face::Rojo, Face::Studio, Face::Mcp, Face::Page];
-        let answers: Vec<_> = all.iter().map(|face| guard.admit(*face, LOCAL, &headers(pairs))).collect();
+        let answers: Vec<_> = all.iter().map(|face| guard.admit(*face, LOCAL, None, &headers(pairs))).collect();
         assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "every route alike: {pairs:?} {answers:?}");
         answers.into_iter().next().expect("four answers")
     }
@@ -234,17 +245,26 @@ mod tests {
     }
 
     #[test]
+    fn a_request_for_a_foreign_url_is_refused_whatever_its_host_header() {
+        let guard = Guard::new(LOCAL, 34872, Vec::new());
+        let plain = headers(&[("host", "localhost:34872")]);
+        let admit = |url: &'static str| guard.admit(Face::Mcp, LOCAL, Some(&Authority::from_static(url)), &plain);
+        assert_eq!(admit("localhost:34872"), Ok(()));
+        assert_eq!(admit("evil.example"), Err(Refusal::Host("evil.example".into())));
+    }
+
+    #[test]
     fn a_running_game_and_another_machine_do_not_reach_the_agents_side() {
         let guard = Guard::new(LOCAL, 34872, Vec::new());
         let game = headers(&[("host", "localhost:34872"), ("roblox-id", "0")]);
-        assert_eq!(guard.admit(Face::Mcp, LOCAL, &game), Err(Refusal::Game));
+        assert_eq!(guard.admit(Face::Mcp, LOCAL, None, &game), Err(Refusal::Game));
         let agent = headers(&[("host", "localhost:34872"), ("user-agent", "RobloxStudio/WinInet")]);
-        assert_eq!(guard.admit(Face::Mcp, LOCAL, &agent), Err(Refusal::Game));
-        assert_eq!(guard.admit(Face::Studio, LOCAL, &agent), Ok(()), "the plugin is Roblox too");
+        assert_eq!(guard.admit(Face::Mcp, LOCAL, None, &agent), Err(Refusal::Game));
+        assert_eq!(guard.admit(Face::Studio, LOCAL, None, &agent), Ok(()), "the plugin is Roblox too");
         let remote = "192.168.7.8".parse().expect("an address");
         let plain = headers(&[("host", "localhost:34872")]);
-        assert_eq!(guard.admit(Face::Mcp, remote, &plain), Err(Refusal::Remote));
-        assert_eq!(guard.admit(Face::Studio, remote, &plain), Err(Refusal::Remote));
-        assert_eq!(guard.admit(Face::Rojo, remote, &plain), Ok(()));
+        assert_eq!(guard.admit(Face::Mcp, remote, None, &plain), Err(Refusal::Remote));
+        assert_eq!(guard.admit(Face::Studio, remote, None, &plain), Err(Refusal::Remote));
+        assert_eq!(guard.admit(Face::Rojo, remote, None, &plain), Ok(()));
     }
 }

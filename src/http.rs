@@ -27,7 +27,7 @@ use crate::{
 pub type Body = BoxBody<Bytes, Infallible>;
 
 /// How long open connections may take to end once the server stops.
-const DRAIN: Duration = Duration::from_secs(2);
+const DRAIN: Duration = Duration::from_millis(1500);
 
 /// How long answers that were just settled may take to leave, before the streams are ended that
 /// agents keep open.
@@ -76,7 +76,7 @@ pub async fn serve(listener: TcpListener, routes: Arc<Routes>, shutdown: Cancell
         routes.hub.links_closed().await;
     };
     if tokio::time::timeout(DRAIN, drained).await.is_err() {
-        log::warn!("some connections did not end within {} s", DRAIN.as_secs());
+        log::info!("some connections did not end by themselves and are cut");
     }
 }
 
@@ -105,7 +105,7 @@ async fn connection(stream: TcpStream, peer: SocketAddr, routes: Arc<Routes>, sh
 
 async fn route(routes: &Routes, peer: SocketAddr, mut request: Request<Incoming>) -> Response<Body> {
     let face = Face::of(request.uri().path());
-    if let Err(refusal) = routes.guard.admit(face, peer.ip(), request.headers()) {
+    if let Err(refusal) = routes.guard.admit(face, peer.ip(), request.uri().authority(), request.headers()) {
         log::debug!("refused {peer}: {refusal}");
         return match face {
             // As Rojo answers them.

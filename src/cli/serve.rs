@@ -27,15 +27,19 @@ impl ServeCommand {
     async fn serve(self) -> Result<(), Failure> {
         let options = self.options;
         let project = options.project.clone();
-        let session = tokio::task::spawn_blocking(move || server::load(&project))
-            .await
-            .map_err(|error| Failure::new(format!("loading the project failed: {error}"), "report this"))??;
+        let stop = server::asked_to_stop();
+        tokio::pin!(stop);
+        let session = tokio::select! {
+            loaded = tokio::task::spawn_blocking(move || server::load(&project)) => loaded
+                .map_err(|error| Failure::new(format!("loading the project failed: {error}"), "report this"))??,
+            () = &mut stop => return Ok(()),
+        };
         let shutdown = CancellationToken::new();
         let running = server::start(&options, session, None, &shutdown).await?;
         say(&banner(&running));
         let mut health = running.session.health();
         let outcome = tokio::select! {
-            () = server::asked_to_stop() => Ok(()),
+            () = stop => Ok(()),
             Ok(dead) = health.wait_for(|health| *health != Health::Live) => {
                 let why = match &*dead {
                     Health::Dead { reason } => reason.clone(),

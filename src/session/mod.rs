@@ -9,6 +9,7 @@
 //! line and the embedded plugin, only this folder and `rojo_api` name librojo.
 
 mod check;
+mod depth;
 mod disk;
 mod engine;
 mod isolate;

@@ -215,6 +215,10 @@ impl Run<'_> {
 
     fn remove(&mut self, removed: Vec<Ref>) {
         for id in removed {
+            // It may have gone with what was above it.
+            if self.tree.get_instance(id).is_none() {
+                continue;
+            }
             let below: Vec<Ref> = self.tree.descendants(id).map(|instance| instance.id()).collect();
             for &gone in &below {
                 self.pointers.forget(gone);
@@ -228,6 +232,9 @@ impl Run<'_> {
     fn insert(&mut self, added: Vec<(Ref, InstanceSnapshot)>) {
         let mut todo: VecDeque<(Ref, InstanceSnapshot)> = added.into();
         while let Some((parent, mut snapshot)) = todo.pop_front() {
+            if self.tree.get_instance(parent).is_none() {
+                continue;
+            }
             refs::name_by_attribute(&mut snapshot);
             let children = std::mem::take(&mut snapshot.children);
             let snapshot_id = snapshot.snapshot_id;

@@ -10,6 +10,7 @@ use librojo::Project;
 use memofs::VfsSnapshot;
 
 use super::{
+    depth::too_deep,
     disk::{self, Seen, Stamp, What},
     mirror::{Changes, Entry, Mirror, Trust, is_script},
 };
@@ -155,6 +156,9 @@ impl Mirror {
         };
         if is_script(path) && std::str::from_utf8(&bytes).is_err() {
             return self.refuse(path, "not UTF-8; skipped".to_owned(), changes);
+        }
+        if let Some(problem) = too_deep(path, &bytes) {
+            return self.refuse(path, problem, changes);
         }
         let known = self.holds(path).then(|| self.contents(path)).flatten();
         let emptied = bytes.is_empty() && !stamp.settled() && known.as_ref().is_some_and(|known| !known.is_empty());

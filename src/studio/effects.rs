@@ -85,9 +85,9 @@ impl Effects {
                     2 => log::Level::Warn,
                     _ => log::Level::Error,
                 };
-                log::log!(target: "studio", level, "{studio}: {message}");
+                log::log!(target: "studio", level, "{}: {}", plain(&studio), plain(&message));
             }
-            Effect::Note(text) => log::info!("{text}"),
+            Effect::Note(text) => log::info!("{}", plain(&text)),
         }
     }
 
@@ -118,6 +118,13 @@ impl Effects {
             let _ = results.send(work(&session));
         });
     }
+}
+
+/// Text from a place, fit for a terminal: it may hold anything, escape sequences included.
+fn plain(text: &str) -> String {
+    text.chars()
+        .map(|letter| if letter.is_control() && letter != '\n' && letter != '\t' { '\u{fffd}' } else { letter })
+        .collect()
 }
 
 fn tree_parts(session: &ServeSession) -> Vec<TreePart> {

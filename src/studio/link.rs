@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::core::{
     ids::RequestId,
-    protocol::{FrameError, HARD_FRAME_BYTES, MAX_FRAME_BYTES, PluginFrame, ServerFrame},
+    protocol::{FrameError, HARD_FRAME_BYTES, MAX_FRAME_BYTES, Notice, PluginFrame, ServerFrame},
 };
 
 /// How many frames may wait for a plugin that does not read.
@@ -112,6 +112,7 @@ async fn write_frames(
                 Err(size) => {
                     let request = match *frame {
                         ServerFrame::Request(request) => Some(request.request_id),
+                        ServerFrame::Notice(Notice::PlanPart { request_id, .. }) => Some(request_id),
                         ServerFrame::Notice(_) => None,
                     };
                     report(In::NotSent { request, size });

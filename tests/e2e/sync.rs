@@ -180,6 +180,20 @@ async fn c50_nothing_of_ours_stays_in_the_place_but_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_script_over_the_limit_of_a_frame_fails_at_once_and_says_so() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let _studio = server.studio().await;
+    let agent = server.agent();
+    save(project.path(), "src/server/Services/Economy.luau", "return {}\n");
+    save(project.path(), "src/shared/Money.luau", &format!("return [[{}]]\n", "x".repeat(17 << 20)));
+    let told = agent.call("sync", json!({})).await;
+    assert_eq!(told.structure["error"]["code"], "too_large", "{}", told.text);
+    let receipt = agent.ask("sync", json!({ "paths": ["src/server"] })).await;
+    assert_eq!(receipt["pushed"], 1, "{receipt}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_receipt_names_what_it_could_not_compare() {
     let project = demo();
     let server = TestServer::start(project.path()).await;

@@ -78,6 +78,7 @@ impl Bridge {
             None => None,
         };
         self.expire_calls(now);
+        self.make_room(key);
         let key = match key {
             Some(key) => self.come_back(now, link, key, hello),
             None if self.studios.len() >= MAX_STUDIOS => {
@@ -97,6 +98,17 @@ impl Bridge {
         Ok(())
     }
 
+    /// A Studio that is here comes before one that may come back.
+    fn make_room(&mut self, known: Option<StudioKey>) {
+        if known.is_some() || self.studios.len() < MAX_STUDIOS {
+            return;
+        }
+        let lost = self.studios.iter().filter_map(|studio| Some((studio.lost_at?, studio.key))).min();
+        if let Some((_, key)) = lost {
+            self.leave(key, "its link was lost and its place was needed");
+        }
+    }
+
     /// The highest request number that this plugin session has received from us.
     fn known_n(&self, hello: &Hello) -> u64 {
         hello
@@ -114,6 +126,12 @@ impl Bridge {
         hello: &Hello,
         level1: &HelloLevel1,
     ) -> Result<Option<StudioKey>, Refusal> {
+        for (field, id) in [("sessionId", level1.session_id.as_str()), ("instanceId", level1.instance_id.as_str())] {
+            if id.is_empty() || id.chars().any(char::is_control) {
+                let reason = format!("the hello's `{field}` must be printable and not empty");
+                return Err(Refusal::new(RejectCode::BadHello, reason));
+            }
+        }
         if level1.protocol == 0 {
             let reason = format!(
                 "plugin {} speaks protocol 0 and server {} speaks {PROTOCOL}: run `rojo-mcp plugin build` again",

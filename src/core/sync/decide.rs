@@ -18,6 +18,9 @@ use crate::core::{
     text::TextHash,
 };
 
+/// How deep a new subtree may be: JSON readers give up on what is nested deeper.
+const MAX_DEPTH: usize = 50;
+
 /// A node as the tree has it at the moment of the decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeView {
@@ -99,6 +102,10 @@ fn missing(id: NodeId, fact: &Fact, view: &NodeView, agreement: &Agreement) -> D
         let reason = format!("it is or holds a {class}; so far only scripts and folders are made in Studio");
         return unresolved(change, &reason);
     }
+    if depth(&node) > MAX_DEPTH {
+        let reason = format!("it is nested more than {MAX_DEPTH} levels deep, which one plan cannot carry");
+        return unresolved(change, &reason);
+    }
     let mut texts = Vec::new();
     collect_texts(&node, &mut texts);
     if texts.iter().any(|(id, _)| agreement.base(*id).is_some()) {
@@ -116,6 +123,10 @@ fn missing(id: NodeId, fact: &Fact, view: &NodeView, agreement: &Agreement) -> D
 fn foreign_class(node: &NewNode) -> Option<&str> {
     let known = matches!(node.class_name.as_str(), "Folder" | "Script" | "LocalScript" | "ModuleScript");
     if known { node.children.iter().find_map(foreign_class) } else { Some(&node.class_name) }
+}
+
+fn depth(node: &NewNode) -> usize {
+    1 + node.children.iter().map(depth).max().unwrap_or(0)
 }
 
 fn collect_texts(node: &NewNode, texts: &mut Vec<(NodeId, TextHash)>) {

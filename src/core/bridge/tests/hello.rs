@@ -156,6 +156,28 @@ fn at_most_64_studios_are_linked() {
 }
 
 #[test]
+fn a_studio_whose_link_is_lost_gives_its_place_to_one_that_is_here() {
+    let mut rig = Rig::new();
+    let links: Vec<LinkId> =
+        (0..MAX_STUDIOS as u64).map(|place| rig.link(&hello(&format!("session-{place}"), place))).collect();
+    rig.close(links[7]);
+    rig.pass(seconds(1));
+    rig.close(links[5]);
+    rig.link(&hello("one-more", 1_000));
+    let names = rig.studios().join(" ");
+    assert!(!names.contains("place:7 ") && names.contains("place:5 Reconnecting"), "the longest lost goes: {names}");
+}
+
+#[test]
+fn a_plugin_without_a_name_is_refused() {
+    let mut rig = Rig::new();
+    for (field, value) in [("sessionId", ""), ("instanceId", ""), ("instanceId", "place:1\u{1b}[31m\n")] {
+        let (link, out) = rig.try_link(&with(hello("a", 11), json!({field: value})));
+        assert!(refused(&out, link, "bad_hello").contains(field), "{field}: {value:?}");
+    }
+}
+
+#[test]
 fn another_window_of_a_connected_place_is_refused() {
     let mut rig = Rig::new();
     let first = rig.link(&hello("a", 11));

@@ -124,6 +124,19 @@ fn what_is_no_longer_in_the_tree_is_no_difference() {
 }
 
 #[test]
+fn what_is_nested_too_deep_for_a_plan_is_not_tried() {
+    let (_, mut view) = script(ID, DISK);
+    let mut node = view.subtree.take().expect("scripts have one here");
+    for level in 0..60 {
+        let parent = NewNode { id: NodeId(100 + level), class_name: "Folder".into(), source: None, ..node.clone() };
+        node = NewNode { children: vec![node], ..parent };
+    }
+    view.subtree = Some(node);
+    let decision = decided(missing(ID), Some(&view), None).expect("it is missing");
+    assert!(reason(&decision).contains("levels deep"), "{decision:?}");
+}
+
+#[test]
 fn what_only_studio_has_is_never_removed() {
     let decision = decided(extra("Mine"), None, None).expect("it is there");
     assert!(reason(&decision).contains("it is left alone"));
