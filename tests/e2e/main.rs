@@ -12,3 +12,4 @@ mod stdio;
 mod support;
 mod sync;
 mod transcript;
+mod undo;
