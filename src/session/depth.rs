@@ -12,6 +12,7 @@ pub(super) fn too_deep(path: &Path, contents: &[u8]) -> Option<String> {
     let depth = match ending.as_str() {
         "json" | "jsonc" | "toml" => brackets(contents),
         "rbxmx" | "rbxlx" => items(contents),
+        "rbxm" | "rbxl" => instances(contents),
         _ => return None,
     };
     (depth > MOST).then(|| format!("nested {depth} levels deep, and {MOST} are followed; skipped"))
@@ -55,6 +56,25 @@ fn items(contents: &[u8]) -> usize {
         }
     }
     deepest
+}
+
+/// The deepest nesting of instances in a binary model. What cannot be read has none; librojo says
+/// what is wrong with it.
+fn instances(contents: &[u8]) -> usize {
+    // The header says how many instances there are; so few cannot be nested too deep.
+    let count = contents.get(20..24).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes);
+    if usize::try_from(count).is_ok_and(|count| count <= MOST) {
+        return 0;
+    }
+    let Ok(dom) = rbx_binary::from_reader(contents) else { return 0 };
+    let mut level = vec![dom.root_ref()];
+    let mut depth = 0;
+    while !level.is_empty() {
+        depth += 1;
+        let children = level.iter().filter_map(|&id| dom.get_by_ref(id)).flat_map(|each| each.children());
+        level = children.copied().collect();
+    }
+    depth
 }
 
 #[cfg(test)]

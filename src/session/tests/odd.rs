@@ -228,3 +228,19 @@ fn a_nested_project_gives_way_to_what_comes_beside_it() {
     assert_eq!(find(project.session(), "ServerStorage.Kit.Pak").len(), 1, "once, though two files say so");
     project.oracle();
 }
+
+#[test]
+fn a_model_that_is_nested_too_deep_is_listed_and_does_not_end_the_process() {
+    let mut dom = rbx_dom_weak::WeakDom::new(rbx_dom_weak::InstanceBuilder::new("Folder"));
+    let mut deepest = dom.root_ref();
+    for _ in 0..30_000 {
+        deepest = dom.insert(deepest, rbx_dom_weak::InstanceBuilder::new("Folder"));
+    }
+    let mut model = Vec::new();
+    rbx_binary::to_writer(&mut model, &dom, &[dom.root_ref()]).expect("it is written");
+    let project = Project::new(&BASE);
+    project.write("src/Deep.rbxm", model);
+    let project = project.serve();
+    assert!(project.session().problems().iter().any(|problem| problem.message.contains("deep")));
+    assert!(project.text("ServerStorage.Kit.Alpha").is_some());
+}
