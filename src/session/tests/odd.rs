@@ -130,9 +130,11 @@ fn c16_a_project_behind_a_link() {
 #[test]
 fn a_project_that_contains_itself_is_an_error_not_a_crash() {
     let start = |tree: &str| {
-        let project = Project::new(&BASE);
-        project.write("default.project.json", format!(r#"{{"name":"Self","tree":{tree}}}"#));
-        ServeSession::start(&project.path("")).err()
+        let project = Project::new(&[]);
+        // Above it lies our own folder, not the machine's.
+        project.write("app/src/x.luau", "return 1");
+        project.write("app/default.project.json", format!(r#"{{"name":"Self","tree":{tree}}}"#));
+        ServeSession::start(&project.path("app")).err()
     };
     for tree in [r#"{"$path":"."}"#, r#"{"$path":".."}"#, r#"{"$className":"Folder","A":{"$path":"src/.."}}"#] {
         let error = start(tree).expect("it does not start");
