@@ -9,7 +9,7 @@ use mlua::prelude::*;
 use std::rc::Rc;
 
 /// The Luau half of the simulation, in the order it is run.
-const PRELUDE: [(&str, &str); 14] = [
+const PRELUDE: [(&str, &str); 15] = [
     ("errors", include_str!("prelude/errors.luau")),
     ("tasks", include_str!("prelude/tasks.luau")),
     ("globals", include_str!("prelude/globals.luau")),
@@ -18,6 +18,7 @@ const PRELUDE: [(&str, &str); 14] = [
     ("data_model", include_str!("prelude/data_model.luau")),
     ("debris", include_str!("prelude/debris.luau")),
     ("encoding", include_str!("prelude/encoding.luau")),
+    ("localization", include_str!("prelude/localization.luau")),
     ("network", include_str!("prelude/network.luau")),
     ("history", include_str!("prelude/history.luau")),
     ("editor", include_str!("prelude/editor.luau")),
