@@ -1,9 +1,11 @@
 //! The Luau value of an instance.
 
 use super::{
+    api,
     errors::raise,
     history::Change,
     members::Member,
+    reflection,
     signal::SignalName,
     values::{self, describe_type},
     world::{World, world},
@@ -111,9 +113,16 @@ fn new_index(lua: &Lua, (userdata, key, value): (LuaAnyUserData, LuaValue, LuaVa
     }
 }
 
-/// The one text for what Roblox has and we do not.
+/// The one text for what Roblox has and we do not; it ends in what is known of the member.
 pub(super) fn not_simulated(class: &str, member: &str) -> String {
-    format!("{class}.{member} exists in Roblox but is not simulated by the headless Studio")
+    let is = |known: fn(&str, &str) -> bool| reflection::class_chain(class).any(|link| known(link, member));
+    let remark = match (is(api::yields), is(api::is_plugin_only)) {
+        (false, false) => "",
+        (true, false) => " (yields)",
+        (false, true) => " (plugins only)",
+        (true, true) => " (yields, plugins only)",
+    };
+    format!("{class}.{member} exists in Roblox but is not simulated by the headless Studio{remark}")
 }
 
 impl World {

@@ -39,7 +39,7 @@ impl World {
             (DataType::Value(VariantType::Ref), Some(Variant::Ref(target))) => self.to_lua(lua, target),
             (DataType::Value(VariantType::Ref), None) => Ok(LuaValue::Nil),
             (DataType::Value(expected), Some(value)) if fits(*expected, value.ty()) => values::to_lua(lua, &value),
-            (DataType::Value(expected), None) => match self.computed(property, *expected) {
+            (DataType::Value(expected), None) => match self.computed(this, property, *expected) {
                 Some(value) => values::to_lua(lua, &value),
                 None => self.no_value(this, property),
             },
@@ -55,11 +55,14 @@ impl World {
         stored.or_else(|| reflection::default_value(&class, storage, property.name).cloned())
     }
 
-    fn computed(&self, property: Property, ty: VariantType) -> Option<Variant> {
+    /// What the engine would have. A property that can be set starts empty; one that only the engine
+    /// works out is not simulated.
+    fn computed(&self, this: Ref, property: Property, ty: VariantType) -> Option<Variant> {
         if matches!(property.name, "AbsoluteSize" | "AbsoluteWindowSize") {
             return Some(Variant::Vector2(WIDGET_SIZE));
         }
-        values::zero(ty)
+        let settable = reflection::access(&self.class(this), property) == Access::ReadWrite;
+        if settable { values::zero(ty) } else { None }
     }
 
     fn no_value<T>(&self, this: Ref, property: Property) -> LuaResult<T> {
