@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -93,7 +93,8 @@ impl Effects {
 
     fn put(&mut self, link: LinkId, out: Out) {
         let Some(found) = self.links.get(&link) else { return };
-        if found.outbox.try_send(out).is_err() {
+        // A link that has ended by itself says so on its own.
+        if let Err(TrySendError::Full(_)) = found.outbox.try_send(out) {
             log::warn!("a Studio does not read what it is sent; its link is cut");
             found.cut.cancel();
         }
