@@ -155,12 +155,16 @@ fn both_sides_have_the_same_versions_and_tools() {
 
 #[test]
 fn the_project_stands_alone() {
+    // Spelt so that this file holds none of them.
+    let mut foreign: Vec<String> = ["tmp", "root", "work"].iter().map(|folder| format!("/{folder}/")).collect();
+    foreign.push("../shared/".to_owned());
+    foreign.push(["crates", "io"].join("."));
     let mut wrong = Vec::new();
     let texts = ["src", "plugin", "tests", "docs"].iter().flat_map(|folder| {
         [".rs", ".luau", ".md", ".json", ".toml", ".py"].iter().flat_map(|ending| files(folder, ending))
     });
     for (path, text) in texts.filter(|(path, _)| !path.ends_with("tidy.rs")) {
-        for word in ["../shared/", "/tmp/", "/root/", "/work/", "crates.io"] {
+        for word in &foreign {
             if text.contains(word) && !is_fixture_word(&path, word) {
                 wrong.push(format!("{}: {word}", path.display()));
             }

@@ -29,11 +29,7 @@ pub(super) struct McpCommand {
 
 impl McpCommand {
     pub(super) fn run(self) -> anyhow::Result<()> {
-        let runtime = server::runtime()?;
-        let outcome = runtime.block_on(self.serve());
-        // A read of standard input cannot be taken back; it must not hold the process.
-        runtime.shutdown_timeout(Duration::from_millis(200));
-        Ok(outcome?)
+        server::run(self.serve())
     }
 
     async fn serve(self) -> Result<(), Failure> {

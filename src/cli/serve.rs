@@ -1,7 +1,5 @@
 //! `serve`: the main job.
 
-use std::time::Duration;
-
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
@@ -17,11 +15,7 @@ pub(super) struct ServeCommand {
 
 impl ServeCommand {
     pub(super) fn run(self) -> anyhow::Result<()> {
-        let runtime = server::runtime()?;
-        let outcome = runtime.block_on(self.serve());
-        // A thread that waits on the disk must not hold the process back.
-        runtime.shutdown_timeout(Duration::from_millis(200));
-        Ok(outcome?)
+        server::run(self.serve())
     }
 
     async fn serve(self) -> Result<(), Failure> {

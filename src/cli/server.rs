@@ -1,12 +1,11 @@
 //! The server as `serve` and `mcp` start it.
 
-#[cfg(feature = "headless")]
-use std::time::Duration;
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::Path,
     sync::Arc,
+    time::Duration,
 };
 
 use tokio::net::TcpListener;
@@ -18,6 +17,9 @@ use crate::{Server, session::ServeSession};
 /// How long the start waits for the headless Studio.
 #[cfg(feature = "headless")]
 const STUDIO_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long threads that cannot be interrupted may hold the end of the process.
+const STRAGGLERS: Duration = Duration::from_millis(200);
 
 /// Rojo's port.
 const DEFAULT_PORT: u16 = 34872;
@@ -177,10 +179,14 @@ async fn wait_for_ctrl_c() {
     }
 }
 
-/// A runtime for the whole command.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
+/// Run a whole command on a runtime of its own.
+pub(super) fn run(command: impl Future<Output = Result<(), Failure>>) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::new(format!("the runtime did not start: {error}"), "free some memory or threads"))
+        .map_err(|error| Failure::new(format!("the runtime did not start: {error}"), "free some memory or threads"))?;
+    let outcome = runtime.block_on(command);
+    // A thread that waits on the disk or on standard input must not hold the process back.
+    runtime.shutdown_timeout(STRAGGLERS);
+    Ok(outcome?)
 }
