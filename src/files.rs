@@ -137,7 +137,14 @@ pub fn remove(sources: &Sources, path: &Path, base: TextHash) -> Result<String, 
     let held = decide(&place, base)?;
     let aside = Scratch::beside(&place);
     fs_rename(&place, &aside.0).map_err(|error| WriteError::io(&place, error))?;
-    let moved = fs::read(&aside.0).map_err(|error| WriteError::io(&aside.0, error))?;
+    // What was moved aside goes when `aside` does; unread it must not.
+    let moved = match fs::read(&aside.0) {
+        Ok(moved) => moved,
+        Err(error) => {
+            exchange::place_new(&aside.0, &place).map_err(|error| aside.keep(&place, error))?;
+            return Err(WriteError::io(&place, error));
+        }
+    };
     if moved != held.as_bytes() {
         exchange::place_new(&aside.0, &place).map_err(|error| aside.keep(&place, error))?;
         return Err(changed(&place, &moved));
@@ -187,17 +194,24 @@ impl Swap<'_> {
     fn run(&self, scratch: &Scratch) -> Result<fs::File, WriteError> {
         let failed = |error| WriteError::io(self.place, error);
         let there = exchange::swap(&scratch.0, self.place, self.means);
-        let mut file = fs::File::open(&scratch.0).map_err(failed)?;
-        let displaced = read_all(&mut file).map_err(failed)?;
+        let opened = fs::File::open(&scratch.0).and_then(|mut file| Ok((read_all(&mut file)?, file)));
+        let (displaced, file) = match (opened, &there) {
+            (Ok(opened), _) => opened,
+            // It may be anybody's text, and goes when `scratch` does: unread it must not.
+            (Err(_), Err(error)) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(WriteError::io(self.place, io::Error::new(error.kind(), error.to_string())));
+            }
+            (Err(error), _) => return Err(scratch.keep(self.place, error)),
+        };
         match there {
             Ok(()) if displaced == self.held => Ok(file),
             Ok(()) => Err(self.back(scratch, displaced)),
             // Somebody has put a newer file there while the place was empty.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let now = fs::read(self.place).map_err(failed)?;
                 if displaced != self.held && displaced != self.ours {
                     scratch.keep_as_file(self.place);
                 }
+                let now = fs::read(self.place).map_err(failed)?;
                 Err(changed(self.place, &now))
             }
             Err(error) => Err(failed(error)),

@@ -324,3 +324,18 @@ proptest! {
         prop_assert!(project.names().len() <= 1, "{:?}", project.names());
     }
 }
+
+#[test]
+fn what_was_displaced_and_cannot_be_read_is_kept_under_a_name_that_is_seen() {
+    for means in BOTH {
+        let project = Project::new();
+        let outcome = project.interrupted(means, || {
+            fs::remove_file(project.path("src/Alpha.luau")).expect("it was there");
+            project.write("src/Alpha.luau/Inner.luau", "return 'inner'");
+        });
+        assert!(outcome.is_err(), "{means:?}");
+        let names = project.names();
+        let kept = names.iter().find(|name| name.contains(".kept-")).unwrap_or_else(|| panic!("{means:?}: {names:?}"));
+        assert_eq!(project.read(&format!("src/{kept}/Inner.luau")), "return 'inner'");
+    }
+}
