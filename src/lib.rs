@@ -25,6 +25,7 @@ pub mod mcp;
 pub mod plugin_model;
 pub mod rojo_api;
 pub mod session;
+pub mod state;
 pub mod studio;
 pub mod upgrade;
 
