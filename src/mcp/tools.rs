@@ -159,19 +159,10 @@ async fn run_sync(
     let ask = Ask::Sync(sync::SyncArgs { mode, paths, overrides: overrides.unwrap_or_default() });
     match backend.call(studio, patience, ask, progress).await? {
         Answer::Receipt(mut receipt) => {
-            name_files(&backend, &mut receipt);
+            backend.name_files(&mut receipt);
             Ok(Synced::new(receipt, problem_lines(&backend)))
         }
         _ => Err(wrong_answer("sync")),
-    }
-}
-
-/// A foreign plugin knows ids and no files.
-fn name_files(backend: &Backend, receipt: &mut sync::Receipt) {
-    let nameless = receipt.changes.iter_mut().filter(|change| change.fs_path.is_none());
-    for (change, id) in nameless.filter_map(|change| change.id.map(|id| (change, id))) {
-        let look = backend.session.look(&[id]).1.into_iter().flatten().next();
-        change.fs_path = look.and_then(|look| look.fs_path).map(|path| path.to_string_lossy().replace('\\', "/"));
     }
 }
 

@@ -144,8 +144,9 @@ pub(super) fn read_relayed(studio: &str, cursor: u32, mut result: PluginResult) 
     let changes = match result.fields.remove("changes") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Object(none)) if none.is_empty() => Vec::new(),
-        Some(changes) => serde_json::from_value::<Vec<Relayed>>(changes)
-            .map_err(|error| malformed(format!("it answered {word:?}, but its `changes` could not be read: {error}")))?,
+        Some(changes) => serde_json::from_value::<Vec<Relayed>>(changes).map_err(|error| {
+            malformed(format!("it answered {word:?}, but its `changes` could not be read: {error}"))
+        })?,
     };
     let changes = changes.into_iter().map(|change| change.into_change(status)).collect();
     Ok(Receipt::new(status, cursor, changes, message.or_else(|| own_words(status).map(str::to_owned))))

@@ -70,8 +70,10 @@ enum Do {
     Places(usize),
 }
 
+type Row = fn(&mut Random) -> Do;
+
 /// How often each kind comes, and what it picks.
-const ROWS: &[(usize, fn(&mut Random) -> Do)] = &[
+const ROWS: &[(usize, Row)] = &[
     (80, |r| Do::Connect(r.plugin())),
     (20, |r| Do::Reload(r.plugin())),
     (240, |r| Do::Read(r.plugin())),
@@ -148,14 +150,22 @@ fn live(scenes: impl IntoIterator<Item = Vec<Do>>) -> (u64, usize) {
 }
 
 /// Says which world it was when a promise breaks.
-struct SayOnPanic(u64);
+struct SayUnlessDone {
+    seed: u64,
+    done: bool,
+}
 
-impl Drop for SayOnPanic {
+impl Drop for SayUnlessDone {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("this was the world of seed {}: set {SEED_VARIABLE} to it to see it alone", self.0);
+        if !self.done {
+            say(&format!("this was the world of seed {}: set {SEED_VARIABLE} to it to see it alone", self.seed));
         }
     }
+}
+
+/// Not swallowed when the test passes.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 fn number(variable: &str) -> Option<u64> {
@@ -170,16 +180,20 @@ fn c61_in_a_million_events_each_caller_is_settled_once_and_no_request_runs_twice
     let (mut events, mut successes, mut worlds) = (0, 0, 0);
     while events < wanted {
         let seed = alone.unwrap_or(worlds);
-        let _say = SayOnPanic(seed);
+        let mut say = SayUnlessDone { seed, done: false };
         let mut random = Random::new(seed);
         let length = 1 + random.below(200);
         let (more, through) = live((0..length).map(|_| any_scene(&mut random)));
         events += more;
         successes += through;
         worlds += 1;
+        say.done = true;
     }
     // Not through `eprintln`, which a passing test swallows.
-    let _ = writeln!(std::io::stderr(), "the model took {events} events in {worlds} worlds; {successes} calls came through");
+    let _ = writeln!(
+        std::io::stderr(),
+        "the model took {events} events in {worlds} worlds; {successes} calls came through"
+    );
     assert!(alone.is_some() || successes as u64 > events / 200, "too little happens: {successes} calls came through");
 }
 
