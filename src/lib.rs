@@ -26,6 +26,7 @@ pub mod plugin_model;
 pub mod rojo_api;
 pub mod session;
 pub mod state;
+pub mod store;
 pub mod studio;
 pub mod upgrade;
 
@@ -40,11 +41,31 @@ use crate::{
     mcp::{Backend, BackendCell, McpEndpoint, McpHandler, ServerInfo},
     rojo_api::RojoApi,
     session::ServeSession,
+    store::Store,
     studio::{Hub, HubConfig},
 };
 
 /// Our version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What a server is made of.
+pub struct ServerConfig {
+    /// The project.
+    pub session: Arc<ServeSession>,
+    /// What is remembered of it.
+    pub store: Store,
+    /// What `Host` and `Origin` may say besides this machine.
+    pub allowed_hosts: Vec<String>,
+    /// Ends it.
+    pub shutdown: CancellationToken,
+}
+
+impl ServerConfig {
+    /// A server of `session` that remembers nothing after its end and admits this machine only.
+    pub fn new(session: Arc<ServeSession>, shutdown: CancellationToken) -> Self {
+        Self { session, store: Store::in_memory(), allowed_hosts: Vec::new(), shutdown }
+    }
+}
 
 /// A running server.
 pub struct Server {
@@ -56,18 +77,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serve `session` on `listener` until `shutdown`. The caller supplies both, so that a test
-    /// can bind port 0 and choose the end. `allowed_hosts` are what `Host` and `Origin` may say
-    /// besides this machine.
+    /// Serve on `listener`. The caller supplies it and the end, so that a test can bind port 0 and
+    /// stop when it likes.
     ///
     /// # Errors
     /// The listener has no address.
-    pub fn start(
-        listener: TcpListener,
-        session: Arc<ServeSession>,
-        allowed_hosts: Vec<String>,
-        shutdown: CancellationToken,
-    ) -> io::Result<Self> {
+    pub fn start(listener: TcpListener, config: ServerConfig) -> io::Result<Self> {
+        let ServerConfig { session, store, allowed_hosts, shutdown } = config;
         let address = listener.local_addr()?;
         let hub = Hub::start(HubConfig {
             session: Arc::clone(&session),
@@ -75,7 +91,7 @@ impl Server {
             shutdown: shutdown.clone(),
         });
         let server = ServerInfo { version: VERSION.to_owned(), url: format!("http://{}", host_and_port(address)) };
-        let backend = Arc::new(Backend { session: Arc::clone(&session), hub: hub.clone(), server });
+        let backend = Arc::new(Backend { session: Arc::clone(&session), hub: hub.clone(), store, server });
         let handler = McpHandler::new(BackendCell::ready(Arc::clone(&backend)));
         let routes = Arc::new(Routes {
             rojo: RojoApi::new(Arc::clone(&session)),

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, ServerOptions};
-use crate::{Server, session::ServeSession};
+use crate::{Server, ServerConfig, session::ServeSession, store::Store};
 
 /// How long the start waits for the headless Studio.
 #[cfg(feature = "headless")]
@@ -37,6 +37,13 @@ pub(super) fn load(project: &Path) -> Result<Arc<ServeSession>, Failure> {
     ServeSession::start(project).map_err(|error| Failure::new(error.to_string(), error.hint()))
 }
 
+/// What is remembered of the project.
+async fn open_store(project: &Path) -> Result<Store, Failure> {
+    let project = project.to_path_buf();
+    let opened = tokio::task::spawn_blocking(move || Store::of_project(&project)).await;
+    opened.map_err(|error| Failure::new(format!("opening the project's state failed: {error}"), "report this"))
+}
+
 /// Bind, serve, and start the headless Studio if it is wanted. `default_port` is used when
 /// neither the command line nor the project names one.
 pub(super) async fn start(
@@ -58,8 +65,9 @@ pub(super) async fn start(
     } else {
         options.allowed_hosts.clone()
     };
-    let server = Server::start(listener, Arc::clone(&session), allowed_hosts, shutdown.clone())
-        .map_err(|error| cannot_bind(address, &error))?;
+    let store = open_store(&options.project).await?;
+    let config = ServerConfig { session: Arc::clone(&session), store, allowed_hosts, shutdown: shutdown.clone() };
+    let server = Server::start(listener, config).map_err(|error| cannot_bind(address, &error))?;
     #[cfg(feature = "headless")]
     let studio = match options.headless {
         true => {
