@@ -30,7 +30,7 @@ pub mod store;
 pub mod studio;
 pub mod upgrade;
 
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -47,6 +47,11 @@ use crate::{
 
 /// Our version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// When the store is tended first: the start has other things to do.
+const FIRST_TENDING: Duration = Duration::from_secs(60);
+/// And how often then.
+const TENDING: Duration = Duration::from_secs(60 * 60);
 
 /// What a server is made of.
 pub struct ServerConfig {
@@ -91,7 +96,8 @@ impl Server {
             shutdown: shutdown.clone(),
         });
         let server = ServerInfo { version: VERSION.to_owned(), url: format!("http://{}", host_and_port(address)) };
-        let backend = Arc::new(Backend { session: Arc::clone(&session), hub: hub.clone(), store, server });
+        let backend =
+            Arc::new(Backend { session: Arc::clone(&session), hub: hub.clone(), store: store.clone(), server });
         let handler = McpHandler::new(BackendCell::ready(Arc::clone(&backend)));
         let routes = Arc::new(Routes {
             rojo: RojoApi::new(Arc::clone(&session)),
@@ -100,6 +106,7 @@ impl Server {
             mcp: McpEndpoint::new(&handler),
             guard: Guard::new(address.ip(), address.port(), allowed_hosts),
         });
+        tokio::spawn(tend(store, shutdown.clone()));
         let task = tokio::spawn(http::serve(listener, routes, shutdown));
         Ok(Self { backend, address, task })
     }
@@ -108,6 +115,18 @@ impl Server {
     pub async fn stopped(self) {
         if let Err(error) = self.task.await {
             log::error!("the server task ended badly: {error}");
+        }
+    }
+}
+
+/// Keep the store small, now and then.
+async fn tend(store: Store, shutdown: CancellationToken) {
+    let mut hours = tokio::time::interval_at(tokio::time::Instant::now() + FIRST_TENDING, TENDING);
+    while shutdown.run_until_cancelled(hours.tick()).await.is_some() {
+        let store = store.clone();
+        let tended = tokio::task::spawn_blocking(move || store.tend(clock::unix_millis())).await;
+        if let Ok(Err(error)) = tended {
+            log::warn!("{error}");
         }
     }
 }

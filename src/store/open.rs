@@ -10,18 +10,12 @@ use std::{
 };
 
 use redb::{
-    Builder, Database, DatabaseError, ReadableTable, StorageError, WriteTransaction,
+    Builder, Database, DatabaseError, ReadableTable, StorageError,
     backends::{FileBackend, InMemoryBackend},
 };
 
-use super::{
-    BASES, Inner, JOURNAL, JOURNAL_TEXTS, META, OPERATIONS, Store, StoreError, StoreProblem, TEXTS, journal,
-    operations, texts,
-};
-use crate::{
-    clock,
-    state::{STATE_FOLDER_VARIABLE, StateFolder},
-};
+use super::{BASES, Inner, JOURNAL, JOURNAL_TEXTS, META, OPERATIONS, Store, StoreError, StoreProblem, TEXTS};
+use crate::state::{STATE_FOLDER_VARIABLE, StateFolder};
 
 /// What this version writes and reads.
 pub(super) const FORMAT: u64 = 1;
@@ -149,39 +143,22 @@ fn private_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Make what is missing, and drop what is no longer needed.
+/// Make the tables of a new file.
 fn prepare(database: &Database) -> Result<(), StoreError> {
     let tx = database.begin_write()?;
     let format = tx.open_table(META)?.get(FORMAT_KEY)?.map(|number| number.value());
-    let changed = match format {
-        None => lay_out(&tx)?,
-        Some(FORMAT) => tend(&tx)?,
+    match format {
+        Some(FORMAT) => return Ok(()),
         Some(other) => return Err(StoreError::Format(other)),
-    };
-    if changed {
-        tx.commit()?;
+        None => {}
     }
-    Ok(())
-}
-
-/// Make the tables of a new file.
-fn lay_out(tx: &WriteTransaction) -> Result<bool, StoreError> {
     tx.open_table(META)?.insert(FORMAT_KEY, FORMAT)?;
     tx.open_table(BASES)?;
     tx.open_table(TEXTS)?;
     tx.open_table(JOURNAL)?;
     tx.open_table(JOURNAL_TEXTS)?;
     tx.open_table(OPERATIONS)?;
-    Ok(true)
-}
-
-/// Drop what is no longer needed. Whether there was any.
-fn tend(tx: &WriteTransaction) -> Result<bool, StoreError> {
-    let now = clock::unix_millis();
-    let operations = operations::drop_old(tx, now)?;
-    let entries = journal::drop_old(tx, now)?;
-    let texts = texts::collect(tx)?;
-    Ok(operations || entries || texts)
+    Ok(tx.commit()?)
 }
 
 impl From<StoreError> for Refusal {

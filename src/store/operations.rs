@@ -47,6 +47,12 @@ pub enum Intention {
     Known(Operation),
 }
 
+impl Operation {
+    fn is_old(&self, now_ms: u64) -> bool {
+        self.at_ms.saturating_add(MAX_AGE_MS) < now_ms
+    }
+}
+
 impl Store {
     /// Keep what is about to be sent, unless the id is known. On the disk when this returns.
     ///
@@ -55,11 +61,14 @@ impl Store {
     pub fn intend(&self, operation_id: &str, intent: &Intent) -> Result<Intention, StoreError> {
         self.write(|tx| {
             let mut operations = tx.open_table(OPERATIONS)?;
+            let now = clock::unix_millis();
             if let Some(known) = operations.get(operation_id)? {
-                let known = serde_json::from_slice(known.value())?;
-                return Ok(Done { value: Intention::Known(known), changed: false });
+                let known: Operation = serde_json::from_slice(known.value())?;
+                if !known.is_old(now) {
+                    return Ok(Done { value: Intention::Known(known), changed: false });
+                }
             }
-            let operation = Operation { intent: intent.clone(), at_ms: clock::unix_millis(), outcome: None };
+            let operation = Operation { intent: intent.clone(), at_ms: now, outcome: None };
             operations.insert(operation_id, serde_json::to_vec(&operation)?.as_slice())?;
             Ok(Done::changed(Intention::Fresh))
         })
@@ -113,7 +122,7 @@ pub(super) fn drop_old(tx: &WriteTransaction, now_ms: u64) -> Result<bool, Store
     for row in operations.iter()? {
         let (id, bytes) = row?;
         let operation: Operation = serde_json::from_slice(bytes.value())?;
-        if operation.at_ms.saturating_add(MAX_AGE_MS) < now_ms {
+        if operation.is_old(now_ms) {
             old.push(id.value().to_owned());
         }
     }

@@ -117,13 +117,12 @@ fn a_text_is_kept_while_a_base_or_the_journal_needs_it() {
     assert_eq!(text(&store, "old").as_deref(), Some("old"), "not on the hot path");
     drop(store);
     let store = disk.open();
+    store.tend(clock::unix_millis()).expect("tended");
     assert_eq!(text(&store, "old"), None);
     for needed in ["new", "before", "after"] {
         assert_eq!(text(&store, needed).as_deref(), Some(needed));
     }
-    store.drop_old(clock::unix_millis() + 31 * DAY_MS).expect("dropped");
-    drop(store);
-    let store = disk.open();
+    store.tend(clock::unix_millis() + 31 * DAY_MS).expect("dropped");
     assert_eq!((text(&store, "before"), text(&store, "new").as_deref()), (None, Some("new")));
 }
 
@@ -144,7 +143,7 @@ fn the_journal_counts_up_and_keeps_the_latest() {
     assert!(matches!(store.finish(1, EntryState::Done, &json!(1)), Err(StoreError::NoEntry(1))));
     assert!(matches!(store.keep_texts(1, &[]), Err(StoreError::NoEntry(1))));
 
-    store.drop_old(clock::unix_millis() + 31 * DAY_MS).expect("dropped");
+    store.tend(clock::unix_millis() + 31 * DAY_MS).expect("dropped");
     assert_eq!(store.entries(10).expect("read"), []);
     assert_eq!(store.begin(&json!(0), &[]).expect("begun"), 503, "an id never means another entry");
 }
@@ -165,9 +164,9 @@ fn an_operation_is_fresh_once_and_its_outcome_is_kept_for_a_day() {
     assert_eq!(found.outcome, Some(json!({ "ok": true })));
     assert_eq!(store.operation("op").expect("read"), Some(found));
 
-    store.drop_old(clock::unix_millis() + DAY_MS / 2).expect("nothing is old");
+    store.tend(clock::unix_millis() + DAY_MS / 2).expect("nothing is old");
     assert!(store.operation("op").expect("read").is_some());
-    store.drop_old(clock::unix_millis() + DAY_MS + 1000).expect("dropped");
+    store.tend(clock::unix_millis() + DAY_MS + 1000).expect("dropped");
     assert_eq!(store.intend("op", &intent("z")).expect("kept"), Intention::Fresh);
 }
 
