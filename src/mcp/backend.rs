@@ -10,6 +10,7 @@ use crate::{
         sync::Receipt,
     },
     session::{ServeSession, Target},
+    store::Store,
     studio::{Hub, Progress},
 };
 
@@ -19,6 +20,8 @@ pub struct Backend {
     pub session: Arc<ServeSession>,
     /// Studios.
     pub hub: Hub,
+    /// What outlives the process.
+    pub store: Store,
     /// For `status`.
     pub server: ServerInfo,
 }
