@@ -12,7 +12,7 @@ use crate::core::{console::Level, error::ToolError, protocol::SyncMode, sync::Ov
 pub struct StatusArgs {}
 
 /// Bring Studio up to the scripts and folders on disk, as they are now. One line per change. If any is unresolved nothing is changed: settle it, or name `paths`.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SyncArgs {
     /// Which Studio, if several are connected
@@ -28,6 +28,9 @@ pub struct SyncArgs {
     /// Which side wins where nobody can tell, for a foreign plugin
     #[serde(default)]
     pub overrides: Option<Vec<Override>>,
+    /// Your id for this change: called again with it, it does not run again and answers the same
+    #[serde(default, rename = "operationId", skip_serializing)]
+    pub operation_id: Option<String>,
 }
 
 /// The words of [`SyncMode`] that can be of use, for the schema: nobody can be asked yet.
@@ -78,6 +81,9 @@ pub struct RunCodeArgs {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 600))]
     pub timeout: Option<f64>,
+    /// Your id for this change: called again with it, it does not run again and answers the same
+    #[serde(default, rename = "operationId", skip_serializing)]
+    pub operation_id: Option<String>,
 }
 
 /// What Studio printed: prints, warnings, errors with their stack. Give `next` of the last answer as `since` to go on.

@@ -7,6 +7,7 @@ use crate::{
         bridge::{Answer, Ask, Call},
         error::{ErrorCode, ToolError},
         ids::NodeId,
+        operations::Claim,
         sync::Receipt,
     },
     session::{ServeSession, Target},
@@ -50,7 +51,22 @@ impl Backend {
         ask: Ask,
         progress: Option<ProgressSink>,
     ) -> Result<Answer, ToolError> {
-        self.hub.call(Call { studio, patience, ask }, progress).await
+        self.hub.call(Call { studio, patience, ask, operation: None }, progress).await
+    }
+
+    /// Call a Studio for a change, which has one outcome if its caller gave it an id.
+    ///
+    /// # Errors
+    /// As the bridge settles it.
+    pub async fn change(
+        &self,
+        studio: Option<String>,
+        patience: Duration,
+        ask: Ask,
+        progress: Option<ProgressSink>,
+        operation: Option<Claim>,
+    ) -> Result<Answer, ToolError> {
+        self.hub.call(Call { studio, patience, ask, operation }, progress).await
     }
 
     /// Have the tree hold what the disk holds now.

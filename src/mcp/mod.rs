@@ -5,6 +5,7 @@ mod args;
 mod backend;
 mod endpoint;
 mod error;
+mod get_call;
 mod handler;
 mod schema;
 mod tools;

@@ -14,6 +14,7 @@ use super::{
     },
     args::{GetConsoleOutputArgs, GetScriptArgs, GetStudioModeArgs, RunCodeArgs, StatusArgs, SyncArgs, parse},
     backend::{Backend, ProgressSink},
+    get_call::get_call,
     schema,
 };
 use crate::{
@@ -21,7 +22,8 @@ use crate::{
         bridge::{Answer, Ask, StudioScript},
         console::{Level, Line, Page, Query},
         error::ToolError,
-        ids::NodeId,
+        ids::{NodeId, OperationId},
+        operations::Claim,
         sync,
         text::TextHash,
     },
@@ -30,7 +32,7 @@ use crate::{
 };
 
 /// How long `status` waits; it needs no Studio.
-const STATUS_PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const STATUS_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a read waits for Studio.
 const READ_PATIENCE: Duration = Duration::from_secs(10);
 /// How long `run_code` waits unless it says otherwise.
@@ -43,6 +45,9 @@ const MAX_CONSOLE_LINES: usize = 1000;
 const SYNC_PATIENCE: Duration = Duration::from_secs(50);
 /// How long it waits for a caller that sees progress: a person may take ten minutes to answer.
 const REVIEW_PATIENCE: Duration = Duration::from_secs(11 * 60);
+
+/// How long an `operationId` may be.
+const MAX_OPERATION_ID: usize = 200;
 
 /// Whether a tool changes anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +126,7 @@ pub fn catalogue() -> Vec<Tool> {
         Tool::new("get_script", "Read a script in Studio", Kind::Read, get_script),
         Tool::new("run_code", "Run Luau in Studio", Kind::Change, run_code),
         Tool::new("get_console_output", "Studio's output", Kind::Read, get_console_output),
+        Tool::new("get_call", "What became of a call", Kind::Read, get_call),
         Tool::new("get_studio_mode", "Studio's mode", Kind::Read, get_studio_mode),
     ]
 }
@@ -153,15 +159,13 @@ async fn status(
     })
 }
 
-async fn run_sync(
-    backend: Arc<Backend>,
-    SyncArgs { studio, mode, paths, overrides }: SyncArgs,
-    progress: Option<ProgressSink>,
-) -> Result<Synced, ToolError> {
+async fn run_sync(backend: Arc<Backend>, args: SyncArgs, progress: Option<ProgressSink>) -> Result<Synced, ToolError> {
+    let claim = claim("sync", args.operation_id.as_deref(), &args)?;
+    let SyncArgs { studio, mode, paths, overrides, operation_id: _ } = args;
     let paths = paths.map(|paths| project_paths(&backend, paths)).transpose()?;
     let patience = if progress.is_some() { REVIEW_PATIENCE } else { SYNC_PATIENCE };
     let ask = Ask::Sync(sync::SyncArgs { mode, paths, overrides: overrides.unwrap_or_default() });
-    match backend.call(studio, patience, ask, progress).await? {
+    match backend.change(studio, patience, ask, progress, claim).await? {
         Answer::Receipt(mut receipt) => {
             backend.name_files(&mut receipt);
             Ok(Synced::new(receipt, problem_lines(&backend)))
@@ -170,7 +174,7 @@ async fn run_sync(
     }
 }
 
-fn problem_lines(backend: &Backend) -> Vec<String> {
+pub(super) fn problem_lines(backend: &Backend) -> Vec<String> {
     let problems = backend.session.problems().into_iter();
     problems
         .map(|problem| match &problem.path {
@@ -294,11 +298,35 @@ async fn run_code(
         Some(seconds) if (1.0..=600.0).contains(&seconds) => Duration::from_secs_f64(seconds),
         Some(_) => return Err(ToolError::bad_arguments("argument `timeout`: from 1 to 600 seconds")),
     };
-    let response = passthrough(&backend, "run_code", args.studio.clone(), patience, &args, progress).await?;
+    let claim = claim("run_code", args.operation_id.as_deref(), &(&args.studio, &args))?;
+    let ask = Ask::Tool { name: "run_code", args: to_json(&args), changes: true };
+    match backend.change(args.studio, patience, ask, progress, claim).await? {
+        Answer::Tool(response) => run_code_answer(response),
+        _ => Err(wrong_answer("run_code")),
+    }
+}
+
+/// The plugin's response as agents see it.
+pub(super) fn run_code_answer(response: Value) -> Result<RunCode, ToolError> {
     match response {
         Value::String(text) => Ok(RunCode::from_text(text).bounded()),
         response => read_response(response).map(RunCode::bounded),
     }
+}
+
+/// What makes a call with this `operationId` the same call again: the tool and its arguments.
+fn claim(tool: &str, id: Option<&str>, args: &impl Serialize) -> Result<Option<Claim>, ToolError> {
+    let Some(id) = id else { return Ok(None) };
+    if id.is_empty() || id.len() > MAX_OPERATION_ID || id.chars().any(char::is_control) {
+        let text = format!("argument `operationId`: from 1 to {MAX_OPERATION_ID} printable characters");
+        return Err(ToolError::bad_arguments(text));
+    }
+    let args_hash = TextHash::of(&format!("{tool} {}", to_json(args))).to_string();
+    Ok(Some(Claim { id: OperationId::from(id), tool: tool.to_owned(), args_hash }))
+}
+
+fn to_json(args: &impl Serialize) -> Value {
+    serde_json::to_value(args).expect("arguments came from JSON")
 }
 
 async fn get_console_output(
@@ -377,7 +405,7 @@ fn read_response<T: DeserializeOwned>(response: Value) -> Result<T, ToolError> {
     })
 }
 
-/// Have the plugin carry out the tool of the same name with the same arguments.
+/// Have the plugin carry out the tool of the same name, which only looks, with the same arguments.
 async fn passthrough<A: Serialize>(
     backend: &Backend,
     name: &'static str,
@@ -386,8 +414,8 @@ async fn passthrough<A: Serialize>(
     args: &A,
     progress: Option<ProgressSink>,
 ) -> Result<Value, ToolError> {
-    let args = serde_json::to_value(args).expect("arguments came from JSON");
-    match backend.call(studio, patience, Ask::Tool { name, args }, progress).await? {
+    let ask = Ask::Tool { name, args: to_json(args), changes: false };
+    match backend.call(studio, patience, ask, progress).await? {
         Answer::Tool(response) => Ok(response),
         _ => Err(wrong_answer(name)),
     }

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     hub::{Progress, Reply},
     link::{CLOSE_PATIENCE, Out},
+    records::{Keep, Records},
 };
 use crate::{
     core::{
@@ -23,11 +24,13 @@ use crate::{
         sync::NodeView,
     },
     session::ServeSession,
+    store::Store,
 };
 
 /// The outside of the bridge: outboxes, waiting callers, and the serve session.
 pub(super) struct Effects {
     session: Arc<ServeSession>,
+    pub(super) records: Records,
     results: mpsc::UnboundedSender<Event>,
     links: HashMap<LinkId, Link>,
     pub(super) callers: HashMap<CallerId, Reply>,
@@ -39,8 +42,9 @@ struct Link {
 }
 
 impl Effects {
-    pub(super) fn new(session: Arc<ServeSession>, results: mpsc::UnboundedSender<Event>) -> Self {
-        Self { session, results, links: HashMap::new(), callers: HashMap::new() }
+    pub(super) fn new(session: Arc<ServeSession>, store: Store, results: mpsc::UnboundedSender<Event>) -> Self {
+        let records = Records::start(store, results.clone());
+        Self { session, records, results, links: HashMap::new(), callers: HashMap::new() }
     }
 
     pub(super) fn open_link(&mut self, link: LinkId, outbox: mpsc::Sender<Out>, cut: CancellationToken) {
@@ -80,6 +84,8 @@ impl Effects {
                 let views = look(session, &ids, &subtrees.into_iter().collect());
                 Event::Looked { run, views }
             }),
+            Effect::Intend { operation, intent } => self.records.keep(Keep::Intent(operation, intent)),
+            Effect::Record { operation, outcome } => self.records.keep(Keep::Outcome(operation, outcome)),
             Effect::Output { studio, level, message } => {
                 let level = match level {
                     0 | 1 => log::Level::Info,

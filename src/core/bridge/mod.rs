@@ -5,14 +5,17 @@
 //! events. `now` is the time since the owner started.
 
 mod calls;
+mod late;
 mod level0;
 mod links;
+mod operations;
 mod places;
 mod runs;
 #[cfg(test)]
 mod tests;
 mod ticks;
 mod trees;
+mod turns;
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -20,6 +23,9 @@ use std::{
     time::Duration,
 };
 
+use late::Late;
+pub use late::{CallRecord, CallState};
+use operations::Operations;
 pub use places::PlacePolicy;
 use runs::ActiveRun;
 pub use runs::StudioScript;
@@ -28,7 +34,9 @@ use super::{
     calls::{Calls, Moment},
     console::{Page, Query},
     error::ToolError,
-    ids::{NodeId, RequestId, RunId, ServerId, TreeId},
+    ids::{NodeId, OperationId, RequestId, RunId, ServerId, TreeId},
+    lanes::Lanes,
+    operations::{Claim, Intent, Intention, Outcome},
     protocol::{FrameError, HEARTBEAT, Patch, PlanOp, PluginFrame, Request, RequestBody, ServerFrame, TreePart},
     studios::{LinkId, StudioKey, StudioStatus, Studios},
     sync::{NodeView, Receipt, SyncArgs},
@@ -110,6 +118,13 @@ pub enum Event {
         /// What there is.
         views: HashMap<NodeId, NodeView>,
     },
+    /// The answer to [`Effect::Intend`].
+    Intended {
+        /// For which operation.
+        operation: OperationId,
+        /// Whether it is new, or why that cannot be kept.
+        intention: Result<Intention, ToolError>,
+    },
     /// The project's place lists were read again.
     Places(PlacePolicy),
     /// Time has passed.
@@ -179,6 +194,20 @@ pub enum Effect {
         /// Of these with all that is below them.
         subtrees: Vec<NodeId>,
     },
+    /// Commit what is meant, before it is sent.
+    Intend {
+        /// The caller's id for it.
+        operation: OperationId,
+        /// What is meant.
+        intent: Intent,
+    },
+    /// Keep what came of an operation, after all that was to be kept before.
+    Record {
+        /// Which.
+        operation: OperationId,
+        /// `None`: it provably never ran.
+        outcome: Option<Outcome>,
+    },
     /// A line of a Studio's output.
     Output {
         /// Which Studio.
@@ -201,6 +230,8 @@ pub struct Call {
     pub patience: Duration,
     /// What.
     pub ask: Ask,
+    /// For a change that its caller may repeat: it has one outcome.
+    pub operation: Option<Claim>,
 }
 
 /// What can be asked.
@@ -212,6 +243,8 @@ pub enum Ask {
         name: &'static str,
         /// Its arguments.
         args: serde_json::Value,
+        /// It may change something, so it waits for its turn.
+        changes: bool,
     },
     /// Studio's text of a script.
     GetScript {
@@ -224,6 +257,8 @@ pub enum Ask {
     Console(Query),
     /// A sync run.
     Sync(SyncArgs),
+    /// What became of a call, by the id of its request or operation. Settled at once.
+    GetCall(String),
     /// How things are. Needs no Studio and is settled at once.
     Status,
 }
@@ -244,6 +279,8 @@ pub enum Answer {
     Console(Page),
     /// The receipt of a sync run.
     Receipt(Receipt),
+    /// A call, if this server knows it. (The store may know more.)
+    Call(Option<Box<CallRecord>>),
     /// How things are.
     Status {
         /// The Studios.
@@ -273,6 +310,9 @@ pub struct Bridge {
     links: BTreeMap<LinkId, Link>,
     studios: Studios,
     calls: Calls<Waiting>,
+    operations: Operations,
+    lanes: Lanes,
+    late: Late,
     runs: HashMap<RunId, ActiveRun>,
     next_beat: Moment,
     stopping: bool,
@@ -305,6 +345,8 @@ struct Waiting {
 enum Waiter {
     Caller(CallerId),
     Run(RunId),
+    /// All who call with the same id.
+    Operation(OperationId),
     /// A newer window of the same place wants to know whether this one is alive.
     Probe {
         newer: StudioKey,
@@ -314,8 +356,8 @@ enum Waiter {
 /// What is waited for.
 #[derive(Debug)]
 enum What {
-    /// A result of the plugin.
-    Request { request: Request, rest: VecDeque<Vec<PlanOp>>, next_part: u32 },
+    /// A result of the plugin. Until it is sent it has no number.
+    Request { request: Request, rest: VecDeque<Vec<PlanOp>>, next_part: u32, sent: bool },
     /// The end of a run.
     Run(RunId),
     /// The disk is read before this is sent.
@@ -331,6 +373,9 @@ impl Bridge {
             links: BTreeMap::new(),
             studios: Studios::default(),
             calls: Calls::default(),
+            operations: Operations::default(),
+            lanes: Lanes::default(),
+            late: Late::default(),
             runs: HashMap::new(),
             next_beat: HEARTBEAT,
             stopping: false,
@@ -346,7 +391,7 @@ impl Bridge {
             Event::Opened { link } => self.opened(now, link),
             Event::Frame { link, frame } => self.frame(now, link, frame),
             Event::Pong { link } => self.heard(now, link),
-            Event::NotSent { request, size } => self.not_sent(request, size),
+            Event::NotSent { request, size } => self.not_sent(now, request, size),
             Event::Closed { link, reason } => self.closed(now, link, &reason),
             Event::Call { caller, call } => self.call(now, caller, call),
             Event::Abandon { caller } => self.abandon(caller),
@@ -355,6 +400,7 @@ impl Bridge {
             Event::TreeRestarted => self.restart_trees(),
             Event::CaughtUp { run, result } => self.caught_up(now, &run, result),
             Event::Looked { run, views } => self.looked(now, &run, views),
+            Event::Intended { operation, intention } => self.intended(now, &operation, intention),
             Event::Places(places) => self.apply_places(now, places),
             Event::Tick => self.tick(now),
             Event::Shutdown => self.shutdown(),
