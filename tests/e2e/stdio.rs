@@ -9,10 +9,10 @@ use tokio::{
     process::{Child, Command},
 };
 
-use crate::support::{BOUND, demo, save, until};
+use crate::support::{BOUND, demo, rojo_mcp, save, until};
 
 fn spawn(project: &std::path::Path, extra: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_rojo-mcp"))
+    Command::from(rojo_mcp())
         .arg("mcp")
         .arg(project)
         .args(extra)

@@ -21,6 +21,18 @@ use tokio_util::sync::CancellationToken;
 /// No condition in these tests takes longer, on a busy machine in a debug build.
 pub const BOUND: Duration = Duration::from_secs(30);
 
+/// The binary, with a state folder that is not the user's.
+pub fn rojo_mcp() -> std::process::Command {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rojo-mcp"));
+    command.env("ROJO_MCP_STATE", state_root());
+    command
+}
+
+/// Where the state of every project of these tests lies.
+pub fn state_root() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("state")
+}
+
 /// The demo project, in a folder of its own.
 pub fn demo() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
