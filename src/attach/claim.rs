@@ -42,6 +42,15 @@ impl Claim {
         self.published = Some(server);
         Ok(())
     }
+
+    /// Say that the server is gone, and keep the lock until the process is: it may still have the
+    /// project's state open.
+    pub fn retire(self) {
+        if let Some(server) = &self.published {
+            server.remove(&self.state);
+        }
+        std::mem::forget(self);
+    }
 }
 
 impl Drop for Claim {
@@ -87,7 +96,11 @@ mod tests {
 
         drop(claim);
         assert_eq!(ServeFile::read(&state), None, "a clean stop leaves nothing behind");
-        assert!(Claim::take(&state).expect("it can be locked").is_some());
+        let mut claim = Claim::take(&state).expect("it can be locked").expect("nobody has it");
+        claim.publish(server(&state, &Token::random())).expect("written");
+        claim.retire();
+        assert_eq!(ServeFile::read(&state), None);
+        assert!(Claim::take(&state).expect("it can be tried").is_none(), "this process has not ended");
     }
 
     #[test]

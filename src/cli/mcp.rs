@@ -57,8 +57,8 @@ async fn open(options: Arc<ServerOptions>, shutdown: CancellationToken) -> Resul
         Reached::Attached(stream) => return Ok(Opened::Attached(Box::new(stream))),
         Reached::Vacant(claim) => claim,
     };
-    let session = server::load_aside(&options.project).await?;
-    let running = server::start(&options, session, options.default_port(), claim, &shutdown).await?;
+    let loaded = server::load_aside(&options.project).await?;
+    let running = server::start(&options, loaded, options.default_port(), claim, &shutdown).await?;
     log::info!("listening on {}", crate::host_and_port(running.server.address));
     Ok(Opened::Here(Box::new(running)))
 }

@@ -23,12 +23,12 @@ impl ServeCommand {
         let stop = server::asked_to_stop();
         tokio::pin!(stop);
         let claim = reach::claim_for_serving(&options.project).await?;
-        let session = tokio::select! {
+        let loaded = tokio::select! {
             loaded = server::load_aside(&options.project) => loaded?,
             () = &mut stop => return Ok(()),
         };
         let shutdown = CancellationToken::new();
-        let running = server::start(&options, session, None, claim, &shutdown).await?;
+        let running = server::start(&options, loaded, None, claim, &shutdown).await?;
         say(&banner(&running));
         let mut health = running.session.health();
         let outcome = tokio::select! {

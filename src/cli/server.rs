@@ -13,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Failure, ServerOptions, port::Holder};
 use crate::{
-    Server,
+    Server, ServerConfig,
     attach::{Claim, ServeFile},
-    session::ServeSession,
+    session::{ServeSession, SessionError, find_project},
+    store::Store,
 };
 
 /// How long the start waits for the headless Studio.
@@ -37,13 +38,27 @@ pub(super) struct Running {
     claim: Option<Claim>,
 }
 
+/// A project with what is remembered of it.
+pub(super) struct Loaded {
+    session: Arc<ServeSession>,
+    store: Store,
+}
+
 /// Load the project. Takes as long as reading all its files.
-pub(super) fn load(project: &Path) -> Result<Arc<ServeSession>, Failure> {
-    ServeSession::start(project).map_err(|error| Failure::new(error.to_string(), error.hint()))
+fn load(project: &Path) -> Result<Loaded, Failure> {
+    let failed = |error: SessionError| Failure::new(error.to_string(), error.hint());
+    // The same state, whether the folder is named or the file.
+    let project = find_project(project).map_err(failed)?;
+    std::thread::scope(|scope| {
+        let store = scope.spawn(|| Store::of_project(&project));
+        let session = ServeSession::start(&project).map_err(failed)?;
+        let store = store.join().map_err(|_| Failure::new("opening the project's state failed", "report this"))?;
+        Ok(Loaded { session, store })
+    })
 }
 
 /// Load the project beside what else goes on.
-pub(super) async fn load_aside(project: &Path) -> Result<Arc<ServeSession>, Failure> {
+pub(super) async fn load_aside(project: &Path) -> Result<Loaded, Failure> {
     let project = project.to_path_buf();
     let loaded = tokio::task::spawn_blocking(move || load(&project)).await;
     loaded.map_err(|error| Failure::new(format!("loading the project failed: {error}"), "report this"))?
@@ -53,7 +68,7 @@ pub(super) async fn load_aside(project: &Path) -> Result<Arc<ServeSession>, Fail
 /// `claim`. `default_port` is used when neither the command line nor the project names one.
 pub(super) async fn start(
     options: &ServerOptions,
-    session: Arc<ServeSession>,
+    Loaded { session, store }: Loaded,
     default_port: Option<u16>,
     claim: Option<Claim>,
     shutdown: &CancellationToken,
@@ -74,7 +89,8 @@ pub(super) async fn start(
     } else {
         options.allowed_hosts.clone()
     };
-    let server = Server::start(listener, Arc::clone(&session), allowed_hosts, shutdown.clone())
+    let config = ServerConfig { session: Arc::clone(&session), store, allowed_hosts, shutdown: shutdown.clone() };
+    let server = Server::start(listener, config)
         .map_err(|error| Failure::new(format!("the server on {address} did not start: {error}"), "report this"))?;
     #[cfg(feature = "headless")]
     let studio = match options.headless {
@@ -141,8 +157,9 @@ impl Running {
             studio.stop().await;
         }
         self.server.stopped().await;
-        // Only now may another process serve the project.
-        drop(self.claim);
+        if let Some(claim) = self.claim {
+            claim.retire();
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::{
     process::{Child, Command},
 };
 
-use crate::support::{Agent, BOUND, TestServer, demo, rojo_mcp, state_root, until};
+use crate::support::{Agent, BOUND, TestServer, demo, program, state_root, until};
 
 /// An agent that started `rojo-mcp mcp`.
 struct StdioAgent {
@@ -24,7 +24,7 @@ struct StdioAgent {
 
 impl StdioAgent {
     async fn start(project: &Path, extra: &[&str]) -> Self {
-        let mut command = Command::from(rojo_mcp());
+        let mut command = Command::from(program(project));
         command.arg("mcp").arg(project).args(extra).kill_on_drop(true);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
@@ -54,7 +54,7 @@ impl StdioAgent {
 
 /// `rojo-mcp serve` on a free port.
 async fn serve(project: &Path) -> (Child, u16) {
-    let mut command = Command::from(rojo_mcp());
+    let mut command = Command::from(program(project));
     command.arg("serve").arg(project).args(["--port", "0"]).kill_on_drop(true);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
@@ -73,7 +73,7 @@ async fn serve(project: &Path) -> (Child, u16) {
 }
 
 fn state(project: &Path) -> StateFolder {
-    StateFolder::below(&state_root(), &project.join("default.project.json")).expect("a state folder")
+    StateFolder::below(&state_root(project), &project.join("default.project.json")).expect("a state folder")
 }
 
 fn serve_file(project: &Path) -> Option<ServeFile> {
@@ -184,7 +184,7 @@ async fn c56_a_second_serve_names_the_first_and_a_port_its_holder() {
     let (project, other) = (demo(), demo());
     let (serving, port) = serve(project.path()).await;
     let run = async |project: &Path, port: u16| {
-        let mut command = Command::from(rojo_mcp());
+        let mut command = Command::from(program(project));
         let output = command.arg("serve").arg(project).args(["--port", &port.to_string()]).output();
         let output = tokio::time::timeout(BOUND, output).await.expect("it ends").expect("it runs");
         assert_eq!(output.status.code(), Some(1));
@@ -265,7 +265,7 @@ async fn a_program_attaches_with_the_token_and_only_with_it() {
 async fn junk_and_long_lines_do_not_end_an_attached_agent() {
     let project = demo();
     let (_serving, _port) = serve(project.path()).await;
-    let mut command = Command::from(rojo_mcp());
+    let mut command = Command::from(program(project.path()));
     command.arg("mcp").arg(project.path()).kill_on_drop(true);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");

@@ -9,10 +9,10 @@ use tokio::{
     process::{Child, Command},
 };
 
-use crate::support::{BOUND, demo, rojo_mcp, save, until};
+use crate::support::{BOUND, demo, program, save, until};
 
 fn spawn(project: &std::path::Path, extra: &[&str]) -> Child {
-    Command::from(rojo_mcp())
+    Command::from(program(project))
         .arg("mcp")
         .arg(project)
         .args(extra)

@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::support::{Agent, BOUND, demo, rojo_mcp, save};
+use crate::support::{Agent, BOUND, demo, program, save};
 
 const BEGIN: &str = "<!-- transcript: written by tests/e2e/transcript.rs -->\n";
 const END: &str = "<!-- end of the transcript -->\n";
@@ -22,7 +22,7 @@ struct Serving {
 }
 
 async fn serve_headless(project: &Path) -> (Serving, u16) {
-    let mut child = tokio::process::Command::from(rojo_mcp())
+    let mut child = tokio::process::Command::from(program(project))
         .arg("serve")
         .arg(project)
         .args(["--headless", "--port", "0"])
@@ -109,8 +109,12 @@ fn plain(text: &str, project: &Path, port: u16) -> String {
 fn a_wrong_command_line_says_what_to_do() {
     let project = demo();
     let run = |args: &[&str]| {
-        let child: Child =
-            rojo_mcp().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
+        let child: Child = program(project.path())
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{args:?}");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -136,7 +140,8 @@ fn c86_a_busy_port_is_said_in_one_line_and_nothing_claims_to_listen() {
     let project = demo();
     let busy = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     let port = busy.local_addr().expect("an address").port().to_string();
-    let output = rojo_mcp().args(["serve", "--port", &port]).arg(project.path()).output().expect("the binary runs");
+    let output =
+        program(project.path()).args(["serve", "--port", &port]).arg(project.path()).output().expect("the binary runs");
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
     let text = String::from_utf8_lossy(&output.stderr);
