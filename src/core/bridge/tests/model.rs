@@ -188,20 +188,16 @@ fn c61_in_a_million_events_each_caller_is_settled_once_and_no_request_runs_twice
     let (mut events, mut successes, mut worlds) = (0, 0, 0);
     while events < wanted {
         let seed = alone.unwrap_or(worlds);
-        let mut say = SayUnlessDone { seed, done: false };
+        let mut guard = SayUnlessDone { seed, done: false };
         let mut random = Random::new(seed);
         let length = 1 + random.below(200);
         let (more, through) = live((0..length).map(|_| any_scene(&mut random)));
         events += more;
         successes += through;
         worlds += 1;
-        say.done = true;
+        guard.done = true;
     }
-    // Not through `eprintln`, which a passing test swallows.
-    let _ = writeln!(
-        std::io::stderr(),
-        "the model took {events} events in {worlds} worlds; {successes} calls came through"
-    );
+    say(&format!("the model took {events} events in {worlds} worlds; {successes} calls came through"));
     assert!(alone.is_some() || successes as u64 > events / 200, "too little happens: {successes} calls came through");
 }
 
