@@ -6,8 +6,10 @@ mod hello;
 mod level0;
 mod loss;
 mod model;
+mod operations;
 mod runs;
 mod trees;
+mod turns;
 
 use std::{
     sync::{
