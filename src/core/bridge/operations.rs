@@ -45,6 +45,7 @@ impl Operations {
         self.0.get(id).into_iter().flat_map(|active| active.callers.iter().map(|(caller, _)| *caller))
     }
 
+    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
