@@ -37,6 +37,18 @@ fn written(dom: &WeakDom) -> Vec<u8> {
     bytes
 }
 
+/// The golden frames of `tests/fixtures/wire`, each a `StringValue` with its file's name.
+fn frames() -> InstanceBuilder {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/wire");
+    let files = std::fs::read_dir(folder).expect("the folder of frames").map(|entry| {
+        let path = entry.expect("a file of it").path();
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).expect("a text file");
+        InstanceBuilder::new("StringValue").with_name(name).with_property("Value", text)
+    });
+    InstanceBuilder::new("Folder").with_name("Wire").with_children(files)
+}
+
 /// The plugin with its specs, as `ServerStorage.Specs`. From the disk, so that an edited spec needs no build.
 fn place() -> Vec<u8> {
     let vfs = Vfs::new_default().expect("the disk can be watched");
@@ -50,7 +62,8 @@ fn place() -> Vec<u8> {
     let script = plugin.root().children()[0];
     plugin.get_by_ref_mut(script).expect("the root's child").name = "Specs".to_owned();
 
-    let mut dom = WeakDom::new(InstanceBuilder::new("Folder").with_child(InstanceBuilder::new("ServerStorage")));
+    let storage = InstanceBuilder::new("ServerStorage").with_child(frames());
+    let mut dom = WeakDom::new(InstanceBuilder::new("Folder").with_child(storage));
     let storage = dom.root().children()[0];
     plugin.transfer(script, &mut dom, storage);
     written(&dom)

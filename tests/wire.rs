@@ -7,10 +7,10 @@ mod malformed;
 use std::{collections::BTreeSet, fmt::Debug, path::Path};
 
 use rojo_mcp::core::{
-    ids::{NodeId, RequestId},
+    ids::{NodeId, OpId, RequestId},
     protocol::{
-        AckDisposition, CancelReason, Fact, FactKind, Hello, HelloLevel1, Notice, OpResult, OpStatus, PatchOp, PlanOp,
-        PluginFrame, RejectCode, Request, RequestBody, Role, ServerFrame, SyncMode,
+        AckDisposition, CancelReason, Expected, Fact, FactKind, Hello, HelloLevel1, Notice, OpResult, OpStatus,
+        PatchOp, PlanOp, PluginFrame, RejectCode, Request, RequestBody, Role, ServerFrame, SyncMode,
     },
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -51,6 +51,8 @@ variants! {
     fn plan_op, PLAN_OPS: PlanOp {
         PlanOp::SetSource { .. } => "op setSource",
         PlanOp::Add { .. } => "op add",
+        PlanOp::Remove { .. } => "op remove",
+        PlanOp::Rename { .. } => "op rename",
     }
     fn patch_op, PATCH_OPS: PatchOp {
         PatchOp::Put { .. } => "op put",
@@ -107,6 +109,10 @@ variants! {
         FactKind::Differs => "kind differs",
         FactKind::Missing => "kind missing",
         FactKind::Extra => "kind extra",
+    }
+    fn op_id, OP_IDS: OpId {
+        OpId::Node(_) => "result of a node",
+        OpId::Temp(_) => "result of an instance that only Studio has",
     }
     fn op_status, OP_STATUSES: OpStatus {
         OpStatus::Done => "status done",
@@ -233,7 +239,8 @@ fn see_plugin_frame(frame: &PluginFrame, file: &Golden, seen: &mut BTreeSet<&'st
         seen.extend(round_trip::<Vec<Fact>>(&file.name, facts).iter().map(|fact| fact_kind(&fact.kind)));
     }
     if let Some(results) = file.value.get("results") {
-        seen.extend(round_trip::<Vec<OpResult>>(&file.name, results).iter().map(|result| op_status(&result.status)));
+        let results = round_trip::<Vec<OpResult>>(&file.name, results);
+        seen.extend(results.iter().flat_map(|result| [op_status(&result.status), op_id(&result.id)]));
     }
 }
 
@@ -308,6 +315,8 @@ fn an_absent_field_stands_for_its_default() {
     let fact: Fact =
         serde_json::from_value(json!({"kind": "extra", "path": "A", "className": "Part"})).expect("a fact");
     assert_eq!((fact.id, fact.parent, fact.studio_hash, fact.is_draft), (None, None, None, false));
+    assert_eq!((&fact.temp_id, &fact.name, &fact.subtree, fact.siblings), (&None, &None, &None, None));
+    assert_eq!(Expected::of(&fact), None, "what is not listed cannot be expected");
     let null = json!({"kind": "extra", "path": "A", "className": "Part", "id": null, "studioHash": null});
     assert_eq!(serde_json::from_value::<Fact>(null).expect("null is absent"), fact);
     let PluginFrame::Hello(hello) = one("hello_anon") else { panic!("a hello") };

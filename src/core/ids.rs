@@ -111,13 +111,55 @@ text_id!(
     InstanceId
 );
 text_id!(
+    /// An instance that only Studio has: `x1`, `x2`, … for as long as the plugin is loaded.
+    TempId
+);
+text_id!(
     /// One life of the serve session's tree: Rojo's session id.
     TreeId
 );
 
+/// What a step of a plan is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OpId {
+    /// A node of the tree.
+    Node(NodeId),
+    /// An instance that only Studio has.
+    Temp(TempId),
+}
+
+impl From<NodeId> for OpId {
+    fn from(id: NodeId) -> Self {
+        Self::Node(id)
+    }
+}
+
+impl From<TempId> for OpId {
+    fn from(id: TempId) -> Self {
+        Self::Temp(id)
+    }
+}
+
+impl fmt::Display for OpId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node(id) => id.fmt(f),
+            Self::Temp(id) => id.fmt(f),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_step_is_about_is_told_apart_by_its_form() {
+        let read = |text: &str| serde_json::from_value::<OpId>(text.into()).expect("any text is one or the other");
+        assert_eq!(read("0000000000000000000000000000001e"), NodeId(0x1e).into());
+        assert_eq!(read("x30"), TempId::from("x30").into());
+    }
 
     #[test]
     fn a_node_id_is_exactly_32_hex_digits() {

@@ -42,7 +42,8 @@ impl Bridge {
                 self.ask(now, deadline, key, who, body);
             }
             Ask::GetScript { id, from_draft } => {
-                let body = RequestBody::GetScript { id: Some(id), from_draft: from_draft.then_some(true) };
+                let body =
+                    RequestBody::GetScript { id: Some(id), temp_id: None, from_draft: from_draft.then_some(true) };
                 self.ask(now, deadline, key, who, body);
             }
             Ask::Console(_) => {
@@ -264,11 +265,11 @@ pub(super) fn unwrap_outcome<T>(outcome: Result<Outcome<T>, String>) -> Result<T
 /// A plan goes out in parts; anything else is one frame.
 fn first_part(body: RequestBody) -> (RequestBody, VecDeque<Vec<PlanOp>>) {
     match body {
-        RequestBody::Plan { run_id, undo_name, ops, .. } => {
+        RequestBody::Plan { run_id, undo_name, all_or_nothing, ops, .. } => {
             let mut parts = plan_parts(ops);
             let ops = parts.pop_front().unwrap_or_default();
             let last = parts.is_empty();
-            (RequestBody::Plan { run_id, undo_name, part: 0, last, ops }, parts)
+            (RequestBody::Plan { run_id, undo_name, all_or_nothing, part: 0, last, ops }, parts)
         }
         body => (body, VecDeque::new()),
     }

@@ -181,7 +181,11 @@ impl Bridge {
                     active.planned = true;
                 }
                 let undo_name = "Sync from files".to_owned();
-                self.ask_for_run(now, id, RequestBody::Plan { run_id: run, undo_name, part: 0, last: true, ops });
+                self.ask_for_run(
+                    now,
+                    id,
+                    RequestBody::Plan { run_id: run, undo_name, all_or_nothing: false, part: 0, last: true, ops },
+                );
             }
             Step::Done(receipt) => {
                 let Some(active) = self.runs.remove(id) else { return };

@@ -10,6 +10,7 @@
 
 mod fields;
 mod from_plugin;
+mod plan;
 mod results;
 mod to_plugin;
 mod tree;
@@ -17,10 +18,10 @@ mod tree;
 use std::time::Duration;
 
 pub use from_plugin::{FrameError, Hello, HelloLevel1, PluginFrame, Role};
-pub use results::{Fact, FactKind, OpResult, OpStatus, Outcome, PluginResult};
+pub use plan::{Expected, PlanOp};
+pub use results::{Below, Fact, FactKind, OpResult, OpStatus, Outcome, PluginResult};
 pub use to_plugin::{
-    AckDisposition, CancelReason, Limits, Notice, PlanOp, RejectCode, Request, RequestBody, ServerFrame, SyncMode,
-    Welcome,
+    AckDisposition, CancelReason, Limits, Notice, RejectCode, Request, RequestBody, ServerFrame, SyncMode, Welcome,
 };
 pub use tree::{NewNode, Node, Patch, PatchOp, TreePart};
 

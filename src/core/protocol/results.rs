@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::fields::read_fields;
 use crate::core::{
-    ids::{NodeId, RequestId},
+    ids::{NodeId, OpId, RequestId, TempId},
     text::TextHash,
 };
 
@@ -64,9 +64,15 @@ pub struct Fact {
     /// The node; absent for `extra`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<NodeId>,
+    /// For `extra`: names the instance for as long as the plugin is loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temp_id: Option<TempId>,
     /// For `extra`: the node it stands below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<NodeId>,
+    /// For `extra`: its exact name; absent if that is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Names from the root, joined with dots.
     pub path: String,
     /// The class in Studio (for `missing`: in the tree).
@@ -77,6 +83,36 @@ pub struct Fact {
     /// Studio's text is an unsaved editor draft.
     #[serde(default)]
     pub is_draft: bool,
+    /// For `extra`: everything below it, depth first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subtree: Option<Vec<Below>>,
+    /// For `extra`: there is too much below it to be listed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub subtree_cut: bool,
+    /// For `extra`: how many children its parent has in Studio, the engine's own not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub siblings: Option<u32>,
+}
+
+/// An instance below one that only Studio has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Below {
+    /// Names from that one down to this one. Bytes that are not UTF-8 are replaced.
+    pub path: Vec<String>,
+    /// Its class.
+    pub class_name: String,
+    /// For scripts: the hash of their text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub studio_hash: Option<TextHash>,
+    /// That text is an unsaved editor draft.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_draft: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(super) fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl Fact {
@@ -102,8 +138,9 @@ pub enum FactKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpResult {
-    /// The node of the step.
-    pub id: NodeId,
+    /// What the step was about: the instance that only Studio had where the step named one, else
+    /// the node.
+    pub id: OpId,
     /// Done or not.
     pub status: OpStatus,
     /// For scripts: the hash of the text that Studio has now.

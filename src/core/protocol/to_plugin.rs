@@ -3,11 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Patch, TreePart, from_plugin::Role, tree::NewNode};
-use crate::core::{
-    ids::{NodeId, RequestId, RunId, ServerId, TreeId},
-    text::TextHash,
-};
+use super::{Patch, TreePart, from_plugin::Role, plan::PlanOp, results::is_false};
+use crate::core::ids::{NodeId, RequestId, RunId, ServerId, TempId, TreeId};
 
 /// Anything that the server sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -192,6 +189,9 @@ pub enum RequestBody {
         /// Which.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<NodeId>,
+        /// Which, if only Studio has it. Level 1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        temp_id: Option<TempId>,
         /// The unsaved editor text instead of `Source`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from_draft: Option<bool>,
@@ -202,6 +202,9 @@ pub enum RequestBody {
         run_id: RunId,
         /// What Studio's undo menu shows.
         undo_name: String,
+        /// A step that fails takes back all of them.
+        #[serde(default, skip_serializing_if = "is_false")]
+        all_or_nothing: bool,
         /// Always 0 here; `planPart` carries the rest.
         part: u32,
         /// No `planPart` follows.
@@ -233,41 +236,4 @@ pub enum SyncMode {
     Fastfail,
     /// Only report.
     Dryrun,
-}
-
-/// One step of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum PlanOp {
-    /// Replace a script's text.
-    SetSource {
-        /// Which script.
-        id: NodeId,
-        /// The new text.
-        source: String,
-        /// Guard: the hash that the text must still have.
-        expect: TextHash,
-    },
-    /// Make an instance that the tree has and the DataModel lacks.
-    Add {
-        /// Below which node.
-        parent: NodeId,
-        /// What.
-        node: NewNode,
-    },
-}
-
-impl PlanOp {
-    /// About how many bytes it takes on the wire.
-    pub fn weight(&self) -> usize {
-        fn node(new: &NewNode) -> usize {
-            160 + new.name.len()
-                + new.source.as_ref().map_or(0, String::len)
-                + new.children.iter().map(node).sum::<usize>()
-        }
-        match self {
-            Self::SetSource { source, .. } => 160 + source.len(),
-            Self::Add { node: new, .. } => 80 + node(new),
-        }
-    }
 }

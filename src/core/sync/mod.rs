@@ -17,7 +17,7 @@ pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, SyncStatu
 
 use super::{
     agreement::{Agreement, Comparison},
-    ids::{NodeId, RunId},
+    ids::{NodeId, OpId, RunId},
     protocol::{Fact, FactKind, NewNode, OpResult, OpStatus, PlanOp, SyncMode},
 };
 
@@ -147,11 +147,11 @@ impl Run {
 
     /// The plugin has carried out the plan.
     pub fn applied(&mut self, results: &[OpResult], agreement: &mut Agreement) -> Step {
-        let by_id: HashMap<NodeId, &OpResult> = results.iter().map(|result| (result.id, result)).collect();
+        let by_id: HashMap<&OpId, &OpResult> = results.iter().map(|result| (&result.id, result)).collect();
         let mut changes = Vec::with_capacity(self.decisions.len());
         for decision in std::mem::take(&mut self.decisions) {
             let mut change = decision.change;
-            change.note(change.id.and_then(|id| by_id.get(&id).copied()));
+            change.note(change.id.and_then(|id| by_id.get(&OpId::Node(id)).copied()));
             if change.result == ChangeResult::Done {
                 for (id, hash) in decision.agrees {
                     agreement.agree(id, hash);

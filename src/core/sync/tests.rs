@@ -39,11 +39,16 @@ fn fact(kind: FactKind, id: Option<NodeId>) -> Fact {
     Fact {
         kind,
         id,
+        temp_id: None,
         parent: None,
+        name: None,
         path: "as Studio says it".into(),
         class_name: "ModuleScript".into(),
         studio_hash: None,
         is_draft: false,
+        subtree: None,
+        subtree_cut: false,
+        siblings: None,
     }
 }
 
@@ -133,5 +138,5 @@ fn ops(step: Step) -> Vec<PlanOp> {
 }
 
 fn result(id: NodeId, status: OpStatus, text: Option<&str>) -> OpResult {
-    OpResult { id, status, hash: text.map(hash), error: None }
+    OpResult { id: id.into(), status, hash: text.map(hash), error: None }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::{hello, hello0, with};
 use crate::core::{
     ids::{NodeId, RequestId},
-    protocol::{Notice, Request, RequestBody, ServerFrame},
+    protocol::{Notice, PlanOp, Request, RequestBody, ServerFrame},
     studios::LinkId,
     text::TextHash,
 };
@@ -166,10 +166,7 @@ fn answer(body: &RequestBody, which: usize) -> Value {
         RequestBody::Plan { ops, .. } => {
             let results: Vec<Value> = ops
                 .iter()
-                .map(|op| match op {
-                    crate::core::protocol::PlanOp::SetSource { id, .. } => *id,
-                    crate::core::protocol::PlanOp::Add { node, .. } => node.id,
-                })
+                .map(PlanOp::subject)
                 .map(|id| match which {
                     4 => json!({"id": id, "status": "failed", "error": "locked"}),
                     _ => json!({"id": id, "status": "done", "hash": TextHash::of(TEXT)}),

@@ -1,0 +1,115 @@
+//! The steps of a plan.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    results::{Below, Fact},
+    tree::NewNode,
+};
+use crate::core::{
+    ids::{NodeId, OpId, TempId},
+    text::TextHash,
+};
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum PlanOp {
+    /// Replace a script's text.
+    SetSource {
+        /// Which script.
+        id: NodeId,
+        /// The new text.
+        source: String,
+        /// Guard: the hash that the text must still have.
+        expect: TextHash,
+    },
+    /// Make an instance that the tree has and the DataModel lacks.
+    Add {
+        /// Below which node.
+        parent: NodeId,
+        /// What.
+        node: NewNode,
+    },
+    /// Take an instance that only Studio has out of the DataModel, with all below it.
+    Remove {
+        /// Which.
+        temp_id: TempId,
+        /// Guard: what it and all below it must still be.
+        expect: Expected,
+    },
+    /// Make an instance that only Studio has the one of a node: its name and its parent change, it
+    /// and all below it stay the same instances.
+    Rename {
+        /// Which.
+        temp_id: TempId,
+        /// The node that it is from then on.
+        id: NodeId,
+        /// Below which node.
+        parent: NodeId,
+        /// Its new name.
+        name: String,
+        /// Guard: what it and all below it must still be.
+        expect: Expected,
+    },
+}
+
+/// What an instance that only Studio has must still be: its fact, as it was reported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Expected {
+    /// Its name; absent if that is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its class.
+    pub class_name: String,
+    /// For scripts: the hash of the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub studio_hash: Option<TextHash>,
+    /// Everything below it, no more and no less.
+    #[serde(default)]
+    pub subtree: Vec<Below>,
+}
+
+impl Expected {
+    /// What `fact` says. `None`: not all below it was listed, so nothing can be expected of it.
+    pub fn of(fact: &Fact) -> Option<Self> {
+        Some(Self {
+            name: fact.name.clone(),
+            class_name: fact.class_name.clone(),
+            studio_hash: fact.studio_hash,
+            subtree: fact.subtree.clone()?,
+        })
+    }
+
+    fn weight(&self) -> usize {
+        let below = |one: &Below| 120 + one.path.iter().map(|name| 3 + name.len()).sum::<usize>();
+        120 + self.name.as_ref().map_or(0, String::len) + self.subtree.iter().map(below).sum::<usize>()
+    }
+}
+
+impl PlanOp {
+    /// What the plugin's result of this step is about.
+    pub fn subject(&self) -> OpId {
+        match self {
+            Self::SetSource { id, .. } => (*id).into(),
+            Self::Add { node, .. } => node.id.into(),
+            Self::Remove { temp_id, .. } | Self::Rename { temp_id, .. } => temp_id.clone().into(),
+        }
+    }
+
+    /// About how many bytes it takes on the wire.
+    pub fn weight(&self) -> usize {
+        fn node(new: &NewNode) -> usize {
+            160 + new.name.len()
+                + new.source.as_ref().map_or(0, String::len)
+                + new.children.iter().map(node).sum::<usize>()
+        }
+        match self {
+            Self::SetSource { source, .. } => 160 + source.len(),
+            Self::Add { node: new, .. } => 80 + node(new),
+            Self::Remove { expect, .. } => 80 + expect.weight(),
+            Self::Rename { name, expect, .. } => 160 + name.len() + expect.weight(),
+        }
+    }
+}
