@@ -9,6 +9,7 @@ pub mod calls;
 pub mod console;
 pub mod error;
 pub mod ids;
+pub mod journal;
 pub mod merge;
 pub mod paths;
 pub mod protocol;

@@ -99,12 +99,12 @@ impl Picture {
         self.seats.keys().copied()
     }
 
-    /// The key of `id`; `None` if it is not in the tree.
+    /// The key of `id`; `None` if it is not in the tree. The root has no name in it.
     pub fn key(&self, id: NodeId) -> Option<InstanceKey> {
+        self.seats.get(&id)?;
         let mut chain = Vec::new();
         let mut at = id;
-        loop {
-            let seat = self.seats.get(&at)?;
+        while let Some(seat) = self.seats.get(&at) {
             let Some(parent) = seat.parent else { break };
             chain.push(seat);
             at = parent;
