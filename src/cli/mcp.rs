@@ -86,7 +86,7 @@ async fn load_and_serve(
     shutdown: &CancellationToken,
 ) -> Result<(), Failure> {
     let project = options.project.clone();
-    let session = tokio::task::spawn_blocking(move || server::load(&project))
+    let loaded = tokio::task::spawn_blocking(move || server::load(&project))
         .await
         .map_err(|error| Failure::new(format!("loading the project failed: {error}"), "report this"))??;
     // A headless Studio is told where we are; a real one looks at the project's port.
@@ -94,7 +94,7 @@ async fn load_and_serve(
     let default_port = options.headless.then_some(0);
     #[cfg(not(feature = "headless"))]
     let default_port = None;
-    let running = server::start(&options, session, default_port, shutdown).await?;
+    let running = server::start(&options, loaded, default_port, shutdown).await?;
     log::info!("listening on {}", crate::host_and_port(running.server.address));
     // Nobody waits any more when the agent has gone.
     let _ = fill.send(Some(Ok(Arc::clone(&running.server.backend))));

@@ -23,13 +23,13 @@ impl ServeCommand {
         let project = options.project.clone();
         let stop = server::asked_to_stop();
         tokio::pin!(stop);
-        let session = tokio::select! {
+        let loaded = tokio::select! {
             loaded = tokio::task::spawn_blocking(move || server::load(&project)) => loaded
                 .map_err(|error| Failure::new(format!("loading the project failed: {error}"), "report this"))??,
             () = &mut stop => return Ok(()),
         };
         let shutdown = CancellationToken::new();
-        let running = server::start(&options, session, None, &shutdown).await?;
+        let running = server::start(&options, loaded, None, &shutdown).await?;
         say(&banner(&running));
         let mut health = running.session.health();
         let outcome = tokio::select! {

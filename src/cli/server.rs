@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, ServerOptions};
-use crate::{Server, session::ServeSession};
+use crate::{Server, ServerConfig, session::ServeSession, store::Store};
 
 /// How long the start waits for the headless Studio.
 #[cfg(feature = "headless")]
@@ -32,16 +32,27 @@ pub(super) struct Running {
     studio: Option<crate::headless::HeadlessStudio>,
 }
 
+/// A project with what is remembered of it.
+pub(super) struct Loaded {
+    session: Arc<ServeSession>,
+    store: Store,
+}
+
 /// Load the project. Takes as long as reading all its files.
-pub(super) fn load(project: &Path) -> Result<Arc<ServeSession>, Failure> {
-    ServeSession::start(project).map_err(|error| Failure::new(error.to_string(), error.hint()))
+pub(super) fn load(project: &Path) -> Result<Loaded, Failure> {
+    std::thread::scope(|scope| {
+        let store = scope.spawn(|| Store::of_project(project));
+        let session = ServeSession::start(project).map_err(|error| Failure::new(error.to_string(), error.hint()))?;
+        let store = store.join().map_err(|_| Failure::new("opening the project's state failed", "report this"))?;
+        Ok(Loaded { session, store })
+    })
 }
 
 /// Bind, serve, and start the headless Studio if it is wanted. `default_port` is used when
 /// neither the command line nor the project names one.
 pub(super) async fn start(
     options: &ServerOptions,
-    session: Arc<ServeSession>,
+    Loaded { session, store }: Loaded,
     default_port: Option<u16>,
     shutdown: &CancellationToken,
 ) -> Result<Running, Failure> {
@@ -58,8 +69,8 @@ pub(super) async fn start(
     } else {
         options.allowed_hosts.clone()
     };
-    let server = Server::start(listener, Arc::clone(&session), allowed_hosts, shutdown.clone())
-        .map_err(|error| cannot_bind(address, &error))?;
+    let config = ServerConfig { session: Arc::clone(&session), store, allowed_hosts, shutdown: shutdown.clone() };
+    let server = Server::start(listener, config).map_err(|error| cannot_bind(address, &error))?;
     #[cfg(feature = "headless")]
     let studio = match options.headless {
         true => {

@@ -9,6 +9,7 @@ use crate::{
         ids::NodeId,
     },
     session::{ServeSession, Target},
+    store::Store,
     studio::{Hub, Progress},
 };
 
@@ -18,6 +19,8 @@ pub struct Backend {
     pub session: Arc<ServeSession>,
     /// Studios.
     pub hub: Hub,
+    /// What outlives the process.
+    pub store: Store,
     /// For `status`.
     pub server: ServerInfo,
 }

@@ -26,6 +26,7 @@ use crate::{
         text::TextHash,
     },
     session::Target,
+    store::StoreProblem,
 };
 
 /// How long `status` waits; it needs no Studio.
@@ -134,6 +135,9 @@ async fn status(
     let next = "mend the file; it is read again as soon as it is saved";
     let mut problems: Vec<Problem> =
         problem_lines(&backend).into_iter().map(|what| Problem { what, next: next.into() }).collect();
+    problems.extend(
+        backend.store.problem().map(|StoreProblem { what, next }| Problem { what: what.clone(), next: next.clone() }),
+    );
     if studios.is_empty() {
         let ToolError { message, hint, .. } = ToolError::no_studio();
         problems.push(Problem { what: message, next: hint });

@@ -26,11 +26,14 @@ impl Dice {
 pub struct Repository {
     pub folder: tempfile::TempDir,
     pub dice: Dice,
+    /// How often a branch was switched.
+    pub switches: usize,
 }
 
 impl Repository {
     pub fn new(seed: u64) -> Self {
-        let repository = Self { folder: tempfile::tempdir().expect("a temporary folder"), dice: Dice(seed | 1 << 40) };
+        let repository =
+            Self { folder: tempfile::tempdir().expect("a temporary folder"), dice: Dice(seed | 1 << 40), switches: 0 };
         repository.write("default.project.json", PROJECT);
         for pack in 0..8 {
             for file in 0..12 {
@@ -108,7 +111,7 @@ impl Repository {
     /// One thing that an editor or a person with git does.
     pub fn step(&mut self) {
         let number = self.dice.roll(1000);
-        match self.dice.roll(20) {
+        match self.dice.roll(22) {
             0..=6 => {
                 if let Some(file) = self.any().filter(|path| path.extension().is_some_and(|end| end == "luau")) {
                     fs::write(file, format!("return 'edit {number}'")).expect("a file can be written");
@@ -128,14 +131,30 @@ impl Repository {
                 fs::rename(saved, self.path("src/Saved.luau")).expect("renamed");
             }
             14 => self.write("src/Cfg.json", if number < 300 { "{" } else { "{\"a\":1}" }),
-            15 => _ = self.git(&["checkout", "-q", "-f", if number < 500 { "main" } else { "feat" }]),
+            15 => {
+                let branch = if number < 500 { "main" } else { "feat" };
+                self.switches += usize::from(self.git(&["checkout", "-q", "-f", branch]));
+            }
             16 => _ = self.git(&["stash", "-q", "-u"]),
             17 => _ = self.git(&["stash", "pop", "-q"]),
             18 => _ = self.git(&["clean", "-fdq"]),
-            _ => _ = self.git(&["checkout", "-q", "--", "."]),
+            19 => _ = self.git(&["checkout", "-q", "--", "."]),
+            20 => self.write(&format!("src/Ref{}.model.json", number % 5), &pointer(number % 3)),
+            _ => self.write(&format!("src/Target{}.model.json", number % 3), &target(number)),
         }
         fs::create_dir_all(self.path("src")).expect("the root stays");
     }
+}
+
+/// A model that points at the target of that number, wherever it is.
+fn pointer(target: usize) -> String {
+    format!(r#"{{"className":"ObjectValue","attributes":{{"Rojo_Target_Value":"target{target}"}}}}"#)
+}
+
+/// One of three targets, in different shapes.
+fn target(number: usize) -> String {
+    let class = ["Folder", "Part", "Model"][number / 3 % 3];
+    format!(r#"{{"className":"{class}","id":"target{}","attributes":{{"N":{number}}}}}"#, number % 3)
 }
 
 fn remove(path: &Path) {
