@@ -153,11 +153,13 @@ async fn status(
 
 async fn run_sync(
     backend: Arc<Backend>,
-    SyncArgs { studio, mode, paths }: SyncArgs,
+    args: SyncArgs,
     progress: Option<ProgressSink>,
 ) -> Result<Synced, ToolError> {
+    let overrides = args.overrides()?;
+    let SyncArgs { studio, mode, paths, allow_removals, .. } = args;
     let paths = paths.map(|paths| project_paths(&backend, paths)).transpose()?;
-    let ask = Ask::Sync(sync::SyncArgs { mode, paths });
+    let ask = Ask::Sync(sync::SyncArgs { mode, paths, overrides, allow_removals, only: None });
     match backend.call(studio, SYNC_PATIENCE, ask, progress).await? {
         Answer::Receipt(receipt) => Ok(Synced::new(receipt, problem_lines(&backend))),
         _ => Err(wrong_answer("sync")),

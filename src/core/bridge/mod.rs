@@ -31,7 +31,7 @@ use super::{
     journal::Entry,
     protocol::{FrameError, HEARTBEAT, Patch, PlanOp, PluginFrame, Request, ServerFrame, TreePart},
     studios::{LinkId, StudioKey, StudioStatus, Studios},
-    sync::{Draft, FileWrite, MergeJob, Merged, NodeView, Receipt, SyncArgs, Wrote},
+    sync::{Begun, Draft, FileWrite, MergeJob, Merged, NodeView, Receipt, SyncArgs, Wrote},
     text::TextHash,
 };
 
@@ -249,8 +249,8 @@ pub enum Work {
 pub enum Worked {
     /// In the order of the jobs.
     Merged(Vec<Merged>),
-    /// The entry's id, with the entry; or why there is none.
-    Begun(Result<(u64, Entry), String>),
+    /// Whether there is an entry.
+    Begun(Begun),
     /// In the order of the writes.
     Written(Vec<Wrote>),
     /// It is kept, or why not.

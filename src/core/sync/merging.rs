@@ -1,11 +1,16 @@
 //! The part of a run that needs Studio's texts: they are fetched a few at a time, then merged.
 
-use super::{Decision, FETCHES, Run, Step, decision::Then, receipt::ChangeResult};
+use super::{
+    Decision, FETCHES, Run, Step,
+    decision::{Needs, Then},
+    receipt::ChangeResult,
+};
 use crate::core::{
     agreement::Agreement,
     error::ToolError,
     ids::{NodeId, OpId},
     merge::Hunk,
+    protocol::PlanOp,
     text::TextHash,
 };
 
@@ -42,6 +47,29 @@ impl Run {
         }
         let jobs: Vec<MergeJob> = self.decisions.iter().filter_map(job).collect();
         if jobs.is_empty() { self.ready(agreement) } else { Step::Merge(jobs) }
+    }
+
+    /// Studio alone has `texts`: they are fetched before they are overwritten.
+    pub(super) fn fetch_lost(&mut self, texts: &[TextHash], agreement: &mut Agreement) -> Step {
+        for decision in self.decisions.iter_mut().filter(|decision| decision.is_resolved()) {
+            let own = decision.change.studio_hash.filter(|hash| texts.contains(hash));
+            let below = match &decision.op {
+                Some(PlanOp::Remove { expect, .. }) => &expect.subtree[..],
+                _ => &[],
+            };
+            if below.iter().any(|one| one.studio_hash.is_some_and(|hash| texts.contains(&hash))) {
+                decision.drop_it("its text in Studio is kept nowhere else, so it is left alone");
+            } else if let Some(hash) = own {
+                match decision.op.as_ref().map(PlanOp::subject) {
+                    Some(of) if decision.needs.is_none() => {
+                        self.to_fetch.push_back(of.clone());
+                        decision.needs = Some(Needs::text(of, hash));
+                    }
+                    _ => decision.drop_it("its text in Studio could not be kept, so it is left alone"),
+                }
+            }
+        }
+        self.fetch_more(agreement)
     }
 
     /// Studio's text of what `of` names.

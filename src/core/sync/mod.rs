@@ -26,17 +26,15 @@ use std::collections::{HashMap, HashSet, VecDeque};
 pub use decision::{Decision, FileWrite, NodeView, Rules};
 pub use merging::{MergeJob, Merged};
 pub use overrides::{Forced, Override};
-pub use plan::{Draft, Wrote};
+pub use plan::{Begun, Draft, Wrote};
 pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected, SyncStatus};
 
 use self::overrides::Overrides;
 use super::{
     agreement::{Agreement, Comparison},
-    error::ToolError,
     ids::{NodeId, OpId, RunId},
     journal::Entry,
     protocol::{Fact, FactKind, NewNode, OpResult, PlanOp, SyncMode},
-    text::TextHash,
 };
 
 /// What the caller of `sync` asked for.
@@ -255,10 +253,11 @@ impl Run {
     }
 
     /// The journal has the entry, or cannot keep one.
-    pub fn begun(&mut self, begun: Result<(u64, Entry), String>, agreement: &mut Agreement) -> Step {
+    pub fn begun(&mut self, begun: Begun, agreement: &mut Agreement) -> Step {
         match begun {
-            Ok(journal) => self.journal = Some(journal),
-            Err(reason) => {
+            Begun::Entry(id, entry) => self.journal = Some((id, entry)),
+            Begun::Lacks(texts) => return self.fetch_lost(&texts, agreement),
+            Begun::Failed(reason) => {
                 let reason = format!("the journal could not be written, so nothing was changed: {reason}");
                 return self.end(SyncStatus::Error, &reason);
             }

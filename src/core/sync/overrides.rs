@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::receipt::Rejected;
 use crate::core::{
-    ids::{NodeId, OpId},
+    ids::OpId,
     protocol::Fact,
     text::TextHash,
 };
@@ -87,12 +87,4 @@ impl Override {
 
 fn words(hash: Option<TextHash>) -> String {
     hash.map_or_else(|| "there".to_owned(), |hash| hash.to_string())
-}
-
-/// The node that an override is about, if it is about one.
-pub(super) fn node_of(id: &OpId) -> Option<NodeId> {
-    match id {
-        OpId::Node(id) => Some(*id),
-        OpId::Temp(_) => None,
-    }
 }

@@ -24,6 +24,17 @@ pub struct Draft {
     pub texts: Vec<String>,
 }
 
+/// Whether the journal has the entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Begun {
+    /// It has.
+    Entry(u64, Entry),
+    /// These texts would be lost: nobody keeps them.
+    Lacks(Vec<TextHash>),
+    /// It could not be written.
+    Failed(String),
+}
+
 /// What became of one write to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wrote {

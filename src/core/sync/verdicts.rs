@@ -171,7 +171,6 @@ impl Missing<'_> {
         let (Some(parent), Some(node)) = (self.view.parent, self.view.subtree.clone()) else {
             return Decision::unresolved(change, "its place in the tree is not known");
         };
-        debug_assert_eq!(node.id, self.id, "the view is of the fact's node");
         let mut texts = Vec::new();
         collect_texts(&node, &mut texts);
         let of = |(id, hash): &(NodeId, TextHash)| verdict(&agreement.standing(*id), Some(*hash), None);
@@ -194,6 +193,7 @@ impl Missing<'_> {
         if let Some(reason) = cannot_be_made(&node) {
             return Decision::unresolved(change, reason);
         }
+        debug_assert_eq!(node.id, self.id, "the view is of the fact's node");
         let reason = self.view.has_more.then(|| "without its properties and attributes, which are not synced yet".to_owned());
         let change = Change { reason, ..change.planned(Direction::Push, PatchType::Add) };
         let made = texts.into_iter().map(|(id, hash)| Then::Made(id, hash));

@@ -347,7 +347,7 @@ fn progress_of_a_step_reaches_the_caller_of_the_run() {
 fn c61_two_syncs_at_once_get_each_their_own_receipt() {
     let mut ready = Ready::new();
     let (one, run, first) = ready.comparing();
-    let args = SyncArgs { mode: SyncMode::Dryrun, paths: None };
+    let args = SyncArgs { mode: SyncMode::Dryrun, ..SyncArgs::default() };
     let (two, out) = ready.rig.call(None, PATIENCE, Ask::Sync(args));
     let [Effect::CatchUp { run: dry, .. }] = &out.0[..] else { panic!("{out:?}") };
     let out = ready.rig.event(Event::CaughtUp { run: dry.clone(), result: Ok(6) });
