@@ -79,7 +79,10 @@ impl SyncArgs {
         let mut seen = HashSet::new();
         let wanted = self.overrides.iter().enumerate().map(|(at, one)| {
             if !seen.insert(&one.id) {
-                return Err(ToolError::bad_arguments(format!("argument `overrides[{at}].id`: {} is there twice", one.id)));
+                return Err(ToolError::bad_arguments(format!(
+                    "argument `overrides[{at}].id`: {} is there twice",
+                    one.id
+                )));
             }
             let forced = match one.direction {
                 Direction::Push => Forced::Push,

@@ -151,11 +151,7 @@ async fn status(
     })
 }
 
-async fn run_sync(
-    backend: Arc<Backend>,
-    args: SyncArgs,
-    progress: Option<ProgressSink>,
-) -> Result<Synced, ToolError> {
+async fn run_sync(backend: Arc<Backend>, args: SyncArgs, progress: Option<ProgressSink>) -> Result<Synced, ToolError> {
     let overrides = args.overrides()?;
     let SyncArgs { studio, mode, paths, allow_removals, .. } = args;
     let paths = paths.map(|paths| project_paths(&backend, paths)).transpose()?;

@@ -78,11 +78,8 @@ impl Worker {
     fn try_remember(&self, place: &InstanceId, news: &[Kept]) -> Result<(), StoreError> {
         let ids: Vec<_> = news.iter().filter_map(|kept| kept.id).collect();
         let (_, looks) = self.session.look(&ids);
-        let texts: HashMap<TextHash, ScriptText> = looks
-            .into_iter()
-            .flatten()
-            .filter_map(|look| Some((look.hash?, ScriptText::new(&look.source?))))
-            .collect();
+        let texts: HashMap<TextHash, ScriptText> =
+            looks.into_iter().flatten().filter_map(|look| Some((look.hash?, ScriptText::new(&look.source?)))).collect();
         let agreed: Vec<Agreed<'_>> = news
             .iter()
             .flat_map(|kept| {

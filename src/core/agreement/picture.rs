@@ -127,8 +127,9 @@ impl Picture {
         class: &'a str,
     ) -> impl Iterator<Item = NodeId> + use<'a> {
         let children = self.seats.get(&parent).map_or(&[][..], |seat| &seat.children);
-        children.iter().copied().filter(move |child| {
-            self.seats.get(child).is_some_and(|seat| *seat.name == *name && *seat.class == *class)
-        })
+        children
+            .iter()
+            .copied()
+            .filter(move |child| self.seats.get(child).is_some_and(|seat| *seat.name == *name && *seat.class == *class))
     }
 }

@@ -125,9 +125,7 @@ impl Bridge {
         let Some(active) = self.runs.get_mut(id) else { return };
         let studio = self.studios.get(active.studio);
         // What was not paired yet cannot be compared, and nothing is decided without the bases.
-        let waits = studio.is_some_and(|studio| {
-            matches!(studio.tree, TreeState::Sending { .. }) || !studio.recalled
-        });
+        let waits = studio.is_some_and(|studio| matches!(studio.tree, TreeState::Sending { .. }) || !studio.recalled);
         active.parked = waits.then_some(cursor);
         if active.parked.is_none() {
             self.advance(now, id, |run, agreement| run.caught_up(cursor, agreement));

@@ -75,9 +75,10 @@ impl Run {
     /// Studio's text of what `of` names.
     pub fn fetched(&mut self, of: &OpId, text: Result<String, ToolError>, agreement: &mut Agreement) -> Step {
         self.fetching = self.fetching.saturating_sub(1);
-        let wanting = self.decisions.iter_mut().find(|decision| {
-            decision.is_resolved() && decision.needs.as_ref().is_some_and(|needs| needs.of == *of)
-        });
+        let wanting = self
+            .decisions
+            .iter_mut()
+            .find(|decision| decision.is_resolved() && decision.needs.as_ref().is_some_and(|needs| needs.of == *of));
         if let Some(decision) = wanting {
             take_text(decision, text);
         }

@@ -227,9 +227,11 @@ impl Run {
         removals::ask_for_many(&mut decisions, &self.rules);
         decisions.retain(|decision| scope::is_in(self.args.paths.as_deref(), &decision.change));
         // There is no such file; where it would be is known for the scope alone.
-        decisions.iter_mut().map(|decision| &mut decision.change).filter(|change| change.id.is_none()).for_each(
-            |change| change.fs_path = None,
-        );
+        decisions
+            .iter_mut()
+            .map(|decision| &mut decision.change)
+            .filter(|change| change.id.is_none())
+            .for_each(|change| change.fs_path = None);
         self.decisions = decisions;
         self.rejected = overrides.finish();
     }
@@ -272,9 +274,8 @@ impl Run {
     /// The plugin has carried out the plan.
     pub fn applied(&mut self, results: &[OpResult], agreement: &mut Agreement) -> Step {
         plan::note_results(&mut self.decisions, results);
-        let failed = |decision: &Decision| {
-            !matches!(decision.change.result, ChangeResult::Planned | ChangeResult::Unresolved)
-        };
+        let failed =
+            |decision: &Decision| !matches!(decision.change.result, ChangeResult::Planned | ChangeResult::Unresolved);
         if self.args.mode == SyncMode::Fastfail && self.decisions.iter().any(failed) {
             for decision in self.decisions.iter_mut().filter(|decision| decision.write.is_some()) {
                 decision.write = None;

@@ -3,11 +3,7 @@
 use std::collections::HashMap;
 
 use super::receipt::Rejected;
-use crate::core::{
-    ids::OpId,
-    protocol::Fact,
-    text::TextHash,
-};
+use crate::core::{ids::OpId, protocol::Fact, text::TextHash};
 
 /// One decision of the caller's.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -185,12 +185,7 @@ impl Receipt {
             removed: done(Direction::Push, &[PatchType::Remove]),
             renamed: done(Direction::Push, &[PatchType::Rename]),
             unresolved: count(&[ChangeResult::Unresolved]),
-            failed: count(&[
-                ChangeResult::Guard,
-                ChangeResult::Failed,
-                ChangeResult::Skipped,
-                ChangeResult::MovedOn,
-            ]),
+            failed: count(&[ChangeResult::Guard, ChangeResult::Failed, ChangeResult::Skipped, ChangeResult::MovedOn]),
             changes,
             rejected: Vec::new(),
             journal: None,

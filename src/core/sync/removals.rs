@@ -246,8 +246,7 @@ pub(super) fn ask_for_many(decisions: &mut [Decision], rules: &Rules) {
         } else {
             continue;
         };
-        decision.drop_it(format!(
-            "its file is gone, but {why}: sync with `allowRemovals`, or with an override for each"
-        ));
+        decision
+            .drop_it(format!("its file is gone, but {why}: sync with `allowRemovals`, or with an override for each"));
     }
 }

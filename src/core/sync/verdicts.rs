@@ -99,9 +99,8 @@ impl Differs<'_> {
                 Decision::unresolved(change, reason)
             }
             _ => {
-                let reason = format!(
-                    "it differed when Studio connected, and nothing says which side is newer ({WAYS})"
-                );
+                let reason =
+                    format!("it differed when Studio connected, and nothing says which side is newer ({WAYS})");
                 Decision::unresolved(change, reason)
             }
         }
@@ -194,7 +193,8 @@ impl Missing<'_> {
             return Decision::unresolved(change, reason);
         }
         debug_assert_eq!(node.id, self.id, "the view is of the fact's node");
-        let reason = self.view.has_more.then(|| "without its properties and attributes, which are not synced yet".to_owned());
+        let reason =
+            self.view.has_more.then(|| "without its properties and attributes, which are not synced yet".to_owned());
         let change = Change { reason, ..change.planned(Direction::Push, PatchType::Add) };
         let made = texts.into_iter().map(|(id, hash)| Then::Made(id, hash));
         made.fold(Decision::new(change).does(PlanOp::Add { parent, node }), Decision::then)

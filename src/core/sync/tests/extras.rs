@@ -50,7 +50,10 @@ fn what_lost_its_file_and_is_as_agreed_is_removed_under_the_guard_of_what_it_is(
     let mut agreement = lost(&[("Old", BASE)]);
     let (mut run, step) = standard(vec![stray("Old", BASE)], &mut agreement);
     let [PlanOp::Remove { temp_id, expect }] = &ops(step)[..] else { panic!("a removal") };
-    assert_eq!((temp_id.as_str(), expect.studio_hash, expect.name.as_deref()), ("x-Old", Some(hash(BASE)), Some("Old")));
+    assert_eq!(
+        (temp_id.as_str(), expect.studio_hash, expect.name.as_deref()),
+        ("x-Old", Some(hash(BASE)), Some("Old"))
+    );
     let done = OpResult { id: TempId::from("x-Old").into(), status: OpStatus::Done, hash: None, error: None };
     let receipt = receipt(applied(&mut run, &[done], &mut agreement));
     assert_eq!((receipt.status, receipt.removed, receipt.pushed), (SyncStatus::Success, 1, 0));
@@ -70,7 +73,9 @@ fn what_studio_changed_or_made_is_never_removed_unasked() {
     let cut = Fact { subtree: None, subtree_cut: true, ..stray("Old", BASE) };
     let (_, step) = standard(vec![cut], &mut lost(&[("Old", BASE)]));
     assert!(reason(step).contains("too much"));
-    for inner in [below(&["Lamp"], "Part", None), below(&["Dir"], "Folder", None), below(&["New"], "Script", Some(BASE))] {
+    for inner in
+        [below(&["Lamp"], "Part", None), below(&["Dir"], "Folder", None), below(&["New"], "Script", Some(BASE))]
+    {
         let holds = Fact { subtree: Some(vec![inner.clone()]), ..stray("Old", BASE) };
         let (_, step) = standard(vec![holds], &mut lost(&[("Old", BASE)]));
         assert!(reason(step).contains("holds things"), "{inner:?}");

@@ -21,7 +21,10 @@ fn a_pull_fetches_the_text_writes_the_file_and_then_both_agree() {
     let step = run.fetched(&ID.into(), Ok(STUDIO.into()), &mut agreement);
     let Step::Begin(draft) = step else { panic!("{step:?}") };
     let line = &draft.entry.changes[0];
-    assert_eq!((line.disk, line.studio), ((Some(hash(DISK)), Some(hash(STUDIO))), (Some(hash(STUDIO)), Some(hash(STUDIO)))));
+    assert_eq!(
+        (line.disk, line.studio),
+        ((Some(hash(DISK)), Some(hash(STUDIO))), (Some(hash(STUDIO)), Some(hash(STUDIO))))
+    );
     assert!(draft.texts.contains(&DISK.to_owned()) && draft.texts.contains(&STUDIO.to_owned()), "{draft:?}");
     let step = run.begun(Begun::Entry(4, draft.entry), &mut agreement);
     let write = FileWrite::Replace { path: "src/Script1.luau".into(), base: hash(DISK), text: Some(STUDIO.into()) };

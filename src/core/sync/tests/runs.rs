@@ -55,8 +55,7 @@ fn what_is_unresolved_is_left_alone_and_listed_and_fastfail_changes_nothing() {
 #[test]
 fn a_sync_of_which_nothing_is_resolved_is_rejected() {
     let mut agreement = Agreement::default();
-    let (_, step) =
-        run(SyncMode::Standard, None, vec![differs(ID, STUDIO)], [script(ID, DISK)], &mut agreement);
+    let (_, step) = run(SyncMode::Standard, None, vec![differs(ID, STUDIO)], [script(ID, DISK)], &mut agreement);
     assert_eq!(status(step), SyncStatus::Rejected);
 }
 
