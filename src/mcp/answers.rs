@@ -374,6 +374,10 @@ impl fmt::Display for Change {
         if let Some(reason) = &self.reason {
             let _ = write!(text, ": {reason}");
         }
+        for (key, value) in &self.foreign {
+            let value: String = value.to_string().chars().take(300).collect();
+            let _ = write!(text, ", {key} {value}");
+        }
         f.write_str(&text)
     }
 }

@@ -1,19 +1,10 @@
 //! What each tool takes. A type is schema, validation and description in one.
 
-use std::collections::HashSet;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::core::{
-    console::Level,
-    error::ToolError,
-    ids::OpId,
-    protocol::SyncMode,
-    sync::{Forced, Override},
-    text::TextHash,
-};
+use crate::core::{console::Level, error::ToolError, protocol::SyncMode, sync::Override};
 
 /// What is served, which Studios are connected, what waits, and what is wrong. Call it first, and when something fails.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -34,65 +25,12 @@ pub struct SyncArgs {
     /// Only these files or folders, relative to the project
     #[serde(default)]
     pub paths: Option<Vec<String>>,
-    /// Decisions taken beforehand, by id or tempId of a change
+    /// Decisions taken beforehand, by `id` or `tempId` of a change
     #[serde(default)]
-    pub overrides: Vec<OverrideArg>,
+    pub overrides: Option<Vec<Override>>,
     /// Agree to removing many instances in Studio whose files are gone
     #[serde(default)]
     pub allow_removals: bool,
-}
-
-/// One decision.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct OverrideArg {
-    /// id or tempId
-    #[schemars(with = "String")]
-    pub id: OpId,
-    /// push: the files win; pull: Studio wins
-    pub direction: Direction,
-    /// Only if Studio has this text
-    #[serde(default)]
-    #[schemars(with = "Option<String>")]
-    pub studio_hash: Option<TextHash>,
-    /// Only if it has these properties
-    #[serde(default)]
-    pub expected_properties: Option<serde_json::Map<String, Value>>,
-}
-
-/// Which side wins.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// The files'.
-    Push,
-    /// Studio's.
-    Pull,
-}
-
-impl SyncArgs {
-    /// The overrides as a run takes them.
-    ///
-    /// # Errors
-    /// Two are about the same change.
-    pub fn overrides(&self) -> Result<Vec<Override>, ToolError> {
-        let mut seen = HashSet::new();
-        let wanted = self.overrides.iter().enumerate().map(|(at, one)| {
-            if !seen.insert(&one.id) {
-                return Err(ToolError::bad_arguments(format!(
-                    "argument `overrides[{at}].id`: {} is there twice",
-                    one.id
-                )));
-            }
-            let forced = match one.direction {
-                Direction::Push => Forced::Push,
-                Direction::Pull => Forced::Pull,
-            };
-            let expects_properties = one.expected_properties.as_ref().is_some_and(|wanted| !wanted.is_empty());
-            Ok(Override { studio_hash: one.studio_hash, expects_properties, ..Override::new(one.id.clone(), forced) })
-        });
-        wanted.collect()
-    }
 }
 
 /// The words of [`SyncMode`] that can be of use, for the schema: nobody can be asked yet.
@@ -214,10 +152,7 @@ mod tests {
         let two = |second: Value| json!({ "overrides": [{ "id": "x1", "direction": "push" }, second] });
         let sideways = two(json!({ "id": "x2", "direction": "left" }));
         assert!(message::<SyncArgs>(sideways).starts_with("argument `overrides[1].direction`:"));
-        let short = two(json!({ "id": "x2", "direction": "pull", "studioHash": "1" }));
-        assert!(message::<SyncArgs>(short).starts_with("argument `overrides[1].studioHash`:"));
-        let twice: SyncArgs = parse(two(json!({ "id": "x1", "direction": "pull" }))).expect("well formed");
-        let error = twice.overrides().expect_err("which of them?").message;
-        assert!(error.starts_with("argument `overrides[1].id`"), "{error}");
+        let number = two(json!({ "id": "x2", "direction": "pull", "studioHash": 1 }));
+        assert!(message::<SyncArgs>(number).starts_with("argument `overrides[1].studioHash`:"));
     }
 }

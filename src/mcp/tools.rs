@@ -1,6 +1,6 @@
 //! The catalogue: one row a tool. A tool that Studio's plugin carries out is one row and its args.
 
-use std::{fmt::Display, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::HashSet, fmt::Display, pin::Pin, sync::Arc, time::Duration};
 
 use rmcp::model::{JsonObject, ToolAnnotations};
 use schemars::JsonSchema;
@@ -41,6 +41,8 @@ const CONSOLE_LINES: usize = 200;
 const MAX_CONSOLE_LINES: usize = 1000;
 /// How long a sync waits: below the minute after which clients give up.
 const SYNC_PATIENCE: Duration = Duration::from_secs(50);
+/// How long it waits for a caller that sees progress: a person may take ten minutes to answer.
+const REVIEW_PATIENCE: Duration = Duration::from_secs(11 * 60);
 
 /// Whether a tool changes anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,13 +154,27 @@ async fn status(
 }
 
 async fn run_sync(backend: Arc<Backend>, args: SyncArgs, progress: Option<ProgressSink>) -> Result<Synced, ToolError> {
-    let overrides = args.overrides()?;
-    let SyncArgs { studio, mode, paths, allow_removals, .. } = args;
+    let SyncArgs { studio, mode, paths, overrides, allow_removals } = args;
+    let overrides = overrides.unwrap_or_default();
+    check_overrides(&overrides)?;
     let paths = paths.map(|paths| project_paths(&backend, paths)).transpose()?;
-    let ask = Ask::Sync(sync::SyncArgs { mode, paths, overrides, allow_removals, only: None });
-    match backend.call(studio, SYNC_PATIENCE, ask, progress).await? {
-        Answer::Receipt(receipt) => Ok(Synced::new(receipt, problem_lines(&backend))),
+    let patience = if progress.is_some() { REVIEW_PATIENCE } else { SYNC_PATIENCE };
+    let ask = Ask::Sync(sync::SyncArgs { mode, paths, overrides, allow_removals, ..sync::SyncArgs::default() });
+    match backend.call(studio, patience, ask, progress).await? {
+        Answer::Receipt(mut receipt) => {
+            backend.name_files(&mut receipt);
+            Ok(Synced::new(receipt, problem_lines(&backend)))
+        }
         _ => Err(wrong_answer("sync")),
+    }
+}
+
+/// Two decisions about one change would leave one of them out.
+fn check_overrides(overrides: &[sync::Override]) -> Result<(), ToolError> {
+    let mut seen = HashSet::new();
+    match overrides.iter().position(|one| !seen.insert(&one.id)) {
+        Some(at) => Err(ToolError::bad_arguments(format!("argument `overrides[{at}].id`: it is there twice"))),
+        None => Ok(()),
     }
 }
 

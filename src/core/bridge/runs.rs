@@ -71,12 +71,7 @@ impl Bridge {
         args: SyncArgs,
     ) {
         if !self.studios.get(studio).is_some_and(|studio| studio.is_level1()) {
-            let error = ToolError::new(
-                ErrorCode::Unsupported,
-                "this Studio's plugin decides about sync by itself and cannot be asked from here",
-                "install our plugin (`rojo-mcp plugin build`) to sync from an agent",
-            );
-            return self.settle(caller, Err(error));
+            return self.relay_sync(deadline, studio, caller, args);
         }
         let entry = (self.new_id)();
         // Not the entry's id: the plugin learns the run's, and may name it in a result.
@@ -118,6 +113,9 @@ impl Bridge {
     }
 
     pub(super) fn caught_up(&mut self, now: Moment, id: &RunId, result: Result<u32, ToolError>) {
+        if !self.runs.contains_key(id) {
+            return self.relay_caught_up(id, result);
+        }
         let cursor = match result {
             Ok(cursor) => cursor,
             Err(error) => return self.run_failed(id, error),
@@ -292,7 +290,7 @@ impl Bridge {
         let entry = self.runs.get(id)?.entry.as_ref()?;
         match self.calls.get(entry)?.0.who {
             Waiter::Caller(caller) => Some(caller),
-            Waiter::Run(_) => None,
+            Waiter::Run(_) | Waiter::Probe { .. } => None,
         }
     }
 

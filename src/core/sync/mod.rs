@@ -25,7 +25,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 pub use decision::{Decision, FileWrite, NodeView, Rules};
 pub use merging::{MergeJob, Merged};
-pub use overrides::{Forced, Override};
+pub use overrides::{Forced, Override, OverrideDirection, Resolution};
 pub use plan::{Begun, Draft, Wrote};
 pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected, SyncStatus};
 
@@ -48,8 +48,8 @@ pub struct SyncArgs {
     pub overrides: Vec<Override>,
     /// Any number of removals is agreed to.
     pub allow_removals: bool,
-    /// Only what this id names; everything else is left out.
-    pub only: Option<OpId>,
+    /// Only this; everything else is left out.
+    pub resolution: Option<Resolution>,
 }
 
 /// Why a run that found something unresolved ended, and the way on.
@@ -173,7 +173,7 @@ impl Run {
         }
         if facts.is_empty() {
             agreement.confirm(std::mem::take(&mut self.comparison), |_| false);
-            self.rejected = Overrides::new(std::mem::take(&mut self.args.overrides)).finish();
+            self.rejected = self.overrides().finish();
             return self.nothing_to_do();
         }
         self.facts = facts;
@@ -206,13 +206,25 @@ impl Run {
         self.fetch_more(agreement)
     }
 
+    fn overrides(&mut self) -> Overrides {
+        Overrides::new(std::mem::take(&mut self.args.overrides), self.args.resolution.take())
+    }
+
     fn decide(&mut self, facts: Vec<Fact>, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) {
-        let mut overrides = Overrides::new(std::mem::take(&mut self.args.overrides));
+        let only = self.args.resolution.as_ref().map(|resolution| resolution.id.clone());
+        let mut overrides = self.overrides();
         let mut decisions = Vec::new();
         let mut extras = HashMap::new();
-        for fact in facts.iter().filter(|fact| scope::is_meant(self.args.only.as_ref(), fact)) {
+        for fact in facts.iter().filter(|fact| scope::is_meant(only.as_ref(), fact)) {
             let view = fact.id.and_then(|id| views.get(&id));
-            let forced = overrides.take(fact, view.and_then(|view| view.hash));
+            let forced = match overrides.take(fact, view.and_then(|view| view.hash)) {
+                Ok(forced) => forced,
+                Err(reason) => {
+                    let change = verdicts::change(fact, view, PatchType::Edit);
+                    decisions.push(Decision::unresolved(change, reason));
+                    continue;
+                }
+            };
             if fact.kind != FactKind::Extra {
                 decisions.extend(verdicts::about_node(fact, view, agreement, &self.rules, forced));
                 continue;

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::core::{
     ids::{NodeId, TempId},
@@ -66,8 +67,12 @@ pub enum SyncStatus {
     Dryrun,
     /// Nothing was applied, because something is unresolved.
     FastfailUnresolved,
-    /// Nothing could be applied.
+    /// Nothing could be applied; of a foreign plugin it is not known.
     Error,
+    /// A foreign plugin did not sync, because it is connected to Rojo already.
+    AlreadyConnected,
+    /// A foreign plugin did not sync, because it is at another one.
+    SyncInProgress,
 }
 
 /// An override that was not followed.
@@ -118,6 +123,10 @@ pub struct Change {
     /// The first lines that both sides changed, each in its own way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflict: Vec<Hunk>,
+    /// What a foreign plugin says besides: its own `studioHash`, `properties`, `defaultSelection`.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub foreign: Map<String, Value>,
 }
 
 /// Which side wins.
@@ -165,6 +174,8 @@ pub enum ChangeResult {
     Failed,
     /// Not tried.
     Skipped,
+    /// A foreign plugin did not say.
+    Unknown,
 }
 
 impl Receipt {

@@ -48,6 +48,7 @@ pub(super) fn change(fact: &Fact, view: Option<&NodeView>, patch_type: PatchType
         result: ChangeResult::Unresolved,
         reason: None,
         conflict: Vec::new(),
+        foreign: serde_json::Map::new(),
     }
 }
 

@@ -117,7 +117,7 @@ fn c38_many_removals_at_once_need_consent() {
 fn an_override_consents_to_one_removal() {
     let mut agreement = lost(&[("Old", BASE), ("Other", BASE)]);
     let facts = ["Old", "Other"].map(|name| Fact { siblings: Some(2), ..stray(name, BASE) }).to_vec();
-    let overrides = vec![Override::new(TempId::from("x-Old"), Forced::Push)];
+    let overrides = vec![Override::new(TempId::from("x-Old"), OverrideDirection::Push)];
     let (_, step) = run_with(SyncArgs { overrides, ..SyncArgs::default() }, facts, [], &mut agreement);
     assert_eq!(ops(step).len(), 2, "one of two is not more than half");
 }
@@ -169,7 +169,7 @@ fn a_rename_that_may_be_two_is_none() {
 fn what_was_made_in_studio_is_pulled_into_a_file_when_asked() {
     let (root, mut view) = folder(NodeId(0), vec![]);
     (view.fs_path, view.parent) = (Some("src".into()), None);
-    let overrides = vec![Override::new(TempId::from("x-Mine"), Forced::Pull)];
+    let overrides = vec![Override::new(TempId::from("x-Mine"), OverrideDirection::Pull)];
     let mut agreement = lost(&[]);
     let args = SyncArgs { overrides, ..SyncArgs::default() };
     let (mut run, step) = run_with(args, vec![stray("Mine", STUDIO)], [(root, view)], &mut agreement);
@@ -191,7 +191,7 @@ fn what_was_removed_in_studio_is_removed_on_disk_when_asked() {
     let mut agreement = lost(&[]);
     agreement.tree_has_node(&node(ID, "Script1", DISK));
     agreement.agree(ID, hash(DISK));
-    let overrides = vec![Override::new(ID, Forced::Pull)];
+    let overrides = vec![Override::new(ID, OverrideDirection::Pull)];
     let args = SyncArgs { overrides, ..SyncArgs::default() };
     let (mut run, step) = run_with(args, vec![missing(ID)], [script(ID, DISK)], &mut agreement);
     assert_eq!(step, Step::Write(vec![FileWrite::Remove { path: "src/Script1.luau".into(), base: hash(DISK) }]));

@@ -163,15 +163,19 @@ fn without_a_journal_nothing_is_changed() {
 
 #[test]
 fn overrides_decide_with_guards_and_are_never_dropped() {
-    let guarded = |forced, studio_hash| Override { studio_hash, ..Override::new(ID, forced) };
+    let (push, pull) = (OverrideDirection::Push, OverrideDirection::Pull);
+    let guarded = |direction, hash: Option<TextHash>| Override {
+        studio_hash: hash.map(|hash| hash.to_string()),
+        ..Override::new(ID, direction)
+    };
+    let props = Some(serde_json::Map::from_iter([("Name".to_owned(), "a".into())]));
     let cases = [
-        (guarded(Forced::Pull, Some(hash(STUDIO))), Some(Direction::Pull)),
-        (guarded(Forced::Push, None), Some(Direction::Push)),
-        (guarded(Forced::Pull, Some(hash(BASE))), None),
-        (Override { expects_properties: true, ..guarded(Forced::Push, None) }, None),
-        (Override { disk_hash: Some(hash(BASE)), ..guarded(Forced::Push, None) }, None),
-        (Override::new(NodeId(77), Forced::Push), None),
-        (Override::new(TempId::from("x4"), Forced::Push), None),
+        (guarded(pull, Some(hash(STUDIO))), Some(Direction::Pull)),
+        (guarded(push, None), Some(Direction::Push)),
+        (guarded(pull, Some(hash(BASE))), None),
+        (Override { expected_properties: props, ..guarded(push, None) }, None),
+        (Override::new(NodeId(77), push), None),
+        (Override::new(TempId::from("x4"), push), None),
     ];
     for (wish, expected) in cases {
         for mode in [SyncMode::Standard, SyncMode::Fastfail] {
@@ -190,5 +194,32 @@ fn overrides_decide_with_guards_and_are_never_dropped() {
             assert_eq!(draft.entry.changes[0].direction, direction);
             assert!(draft.texts.contains(&STUDIO.to_owned()) && draft.texts.contains(&DISK.to_owned()));
         }
+    }
+}
+
+#[test]
+fn a_resolution_is_about_one_script_and_needs_both_guards() {
+    let texts = (Some(hash(DISK)), Some(hash(STUDIO)));
+    let cases = [(texts, true), ((None, texts.1), false), ((texts.0, None), false), ((texts.1, texts.0), false)];
+    for ((disk, studio), holds) in cases {
+        let take = Forced::Text("settled".into());
+        let resolution = Some(Resolution { id: ID.into(), take, disk, studio });
+        let args = SyncArgs { resolution, mode: SyncMode::Fastfail, ..SyncArgs::default() };
+        let mut agreement = agreed(&[(ID, BASE), (NodeId(2), BASE)]);
+        let facts = vec![differs(ID, STUDIO), differs(NodeId(2), BASE), extra("Mine")];
+        let views = [script(ID, DISK), script(NodeId(2), DISK)];
+        let (mut run, step) = run_with(args, facts, views, &mut agreement);
+        if !holds {
+            assert!(!matches!(step, Step::Begin(_) | Step::Apply { .. }), "{step:?}");
+            continue;
+        }
+        assert_eq!(step, Step::Fetch(vec![ID.into()]));
+        let op = PlanOp::SetSource { id: ID, source: "settled".into(), expect: hash(STUDIO) };
+        assert_eq!(ops(fetch(&mut run, STUDIO, &mut agreement)), [op]);
+        let step = run.applied(&[result(ID, OpStatus::Done, Some("settled"))], &mut agreement);
+        let (path, text) = ("src/Script1.luau".to_owned(), Some("settled".to_owned()));
+        assert_eq!(step, Step::Write(vec![FileWrite::Replace { path, base: hash(DISK), text }]));
+        run.written(vec![Wrote::Done(Some(hash("settled")))], &mut agreement);
+        assert_eq!(agreement.base(ID), Some(hash("settled")));
     }
 }
