@@ -18,7 +18,6 @@ mod trees;
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
-    sync::Arc,
     time::Duration,
 };
 
@@ -28,15 +27,13 @@ use runs::ActiveRun;
 pub use runs::StudioScript;
 
 use super::{
-    agreement::Kept,
     calls::{Calls, Moment},
     console::{Page, Query},
     error::ToolError,
-    ids::{InstanceId, NodeId, RequestId, RunId, ServerId, TreeId},
-    journal::Entry,
-    protocol::{FrameError, HEARTBEAT, Patch, PlanOp, PluginFrame, Request, RequestBody, ServerFrame, TreePart},
+    ids::{NodeId, RequestId, RunId, ServerId, TreeId},
+    protocol::{HEARTBEAT, PlanOp, Request, RequestBody, ServerFrame},
     studios::{LinkId, StudioKey, StudioStatus, Studios},
-    sync::{Begun, Draft, FileWrite, MergeJob, Merged, NodeView, Receipt, SyncArgs, Wrote},
+    sync::{Receipt, SyncArgs},
     text::TextHash,
 };
 
