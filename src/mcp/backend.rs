@@ -7,7 +7,6 @@ use crate::{
         bridge::{Answer, Ask, Call},
         error::{ErrorCode, ToolError},
         ids::NodeId,
-        operations::Claim,
         sync::Receipt,
     },
     session::{ServeSession, Target},
@@ -58,15 +57,8 @@ impl Backend {
     ///
     /// # Errors
     /// As the bridge settles it.
-    pub async fn change(
-        &self,
-        studio: Option<String>,
-        patience: Duration,
-        ask: Ask,
-        progress: Option<ProgressSink>,
-        operation: Option<Claim>,
-    ) -> Result<Answer, ToolError> {
-        self.hub.call(Call { studio, patience, ask, operation }, progress).await
+    pub async fn change(&self, call: Call, progress: Option<ProgressSink>) -> Result<Answer, ToolError> {
+        self.hub.call(call, progress).await
     }
 
     /// Have the tree hold what the disk holds now.

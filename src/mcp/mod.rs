@@ -7,7 +7,9 @@ mod endpoint;
 mod error;
 mod get_call;
 mod handler;
+mod operations;
 mod schema;
+mod syncing;
 mod tools;
 
 pub use backend::{Backend, ServerInfo};

@@ -9,22 +9,20 @@ use serde_json::Value;
 
 use super::{
     answers::{
-        ConsoleEntry, ConsoleOutput, MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, StudioMode, Synced,
-        Verdict,
+        ConsoleEntry, ConsoleOutput, MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, StudioMode, Verdict,
     },
-    args::{GetConsoleOutputArgs, GetScriptArgs, GetStudioModeArgs, RunCodeArgs, StatusArgs, SyncArgs, parse},
+    args::{GetConsoleOutputArgs, GetScriptArgs, GetStudioModeArgs, RunCodeArgs, StatusArgs, parse},
     backend::{Backend, ProgressSink},
     get_call::get_call,
-    schema,
+    operations::claim,
+    schema, syncing,
 };
 use crate::{
     core::{
-        bridge::{Answer, Ask, StudioScript},
+        bridge::{Answer, Ask, Call, StudioScript},
         console::{Level, Line, Page, Query},
         error::ToolError,
-        ids::{NodeId, OperationId},
-        operations::Claim,
-        sync,
+        ids::NodeId,
         text::TextHash,
     },
     session::Target,
@@ -41,13 +39,6 @@ const CODE_PATIENCE: Duration = Duration::from_secs(30);
 const CONSOLE_LINES: usize = 200;
 /// How many it can have.
 const MAX_CONSOLE_LINES: usize = 1000;
-/// How long a sync waits: below the minute after which clients give up.
-const SYNC_PATIENCE: Duration = Duration::from_secs(50);
-/// How long it waits for a caller that sees progress: a person may take ten minutes to answer.
-const REVIEW_PATIENCE: Duration = Duration::from_secs(11 * 60);
-
-/// How long an `operationId` may be.
-const MAX_OPERATION_ID: usize = 200;
 
 /// Whether a tool changes anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +113,8 @@ impl Tool {
 pub fn catalogue() -> Vec<Tool> {
     vec![
         Tool::new("status", "Status", Kind::Read, status),
-        Tool::new("sync", "Sync files to Studio", Kind::Change, run_sync),
+        Tool::new("sync", "Sync files and Studio", Kind::Change, syncing::run_sync),
+        Tool::new("resolve", "Settle a conflict", Kind::Change, syncing::resolve),
         Tool::new("get_script", "Read a script in Studio", Kind::Read, get_script),
         Tool::new("run_code", "Run Luau in Studio", Kind::Change, run_code),
         Tool::new("get_console_output", "Studio's output", Kind::Read, get_console_output),
@@ -159,47 +151,12 @@ async fn status(
     })
 }
 
-async fn run_sync(backend: Arc<Backend>, args: SyncArgs, progress: Option<ProgressSink>) -> Result<Synced, ToolError> {
-    let claim = claim("sync", args.operation_id.as_deref(), &args)?;
-    let SyncArgs { studio, mode, paths, overrides, operation_id: _ } = args;
-    let paths = paths.map(|paths| project_paths(&backend, paths)).transpose()?;
-    let patience = if progress.is_some() { REVIEW_PATIENCE } else { SYNC_PATIENCE };
-    let ask = Ask::Sync(sync::SyncArgs { mode, paths, overrides: overrides.unwrap_or_default() });
-    match backend.change(studio, patience, ask, progress, claim).await? {
-        Answer::Receipt(mut receipt) => {
-            backend.name_files(&mut receipt);
-            Ok(Synced::new(receipt, problem_lines(&backend)))
-        }
-        _ => Err(wrong_answer("sync")),
-    }
-}
-
 pub(super) fn problem_lines(backend: &Backend) -> Vec<String> {
     let problems = backend.session.problems().into_iter();
     problems
         .map(|problem| match &problem.path {
             Some(path) => format!("{}: {}", path.display(), problem.message),
             None => problem.message,
-        })
-        .collect()
-}
-
-/// Paths as a person or agent writes them, as paths below the project's folder.
-fn project_paths(backend: &Backend, paths: Vec<String>) -> Result<Vec<String>, ToolError> {
-    let folder = backend.session.project().folder.clone();
-    paths
-        .into_iter()
-        .map(|path| {
-            let below = crate::core::paths::relative_to(&folder, &path).ok_or_else(|| {
-                let folder = folder.display();
-                ToolError::bad_arguments(format!("argument `paths`: {path:?} is not a path below {folder}"))
-            })?;
-            if !folder.join(&below).exists() && backend.session.find(&Target::FsPath(&below)).is_empty() {
-                return Err(ToolError::bad_arguments(format!(
-                    "argument `paths`: there is no {path:?}; a file that was deleted shows in a sync without `paths`"
-                )));
-            }
-            Ok(below)
         })
         .collect()
 }
@@ -300,7 +257,8 @@ async fn run_code(
     };
     let claim = claim("run_code", args.operation_id.as_deref(), &(&args.studio, &args))?;
     let ask = Ask::Tool { name: "run_code", args: to_json(&args), changes: true };
-    match backend.change(args.studio, patience, ask, progress, claim).await? {
+    let call = Call { studio: args.studio, patience, ask, operation: claim };
+    match backend.change(call, progress).await? {
         Answer::Tool(response) => run_code_answer(response),
         _ => Err(wrong_answer("run_code")),
     }
@@ -314,18 +272,7 @@ pub(super) fn run_code_answer(response: Value) -> Result<RunCode, ToolError> {
     }
 }
 
-/// What makes a call with this `operationId` the same call again: the tool and its arguments.
-fn claim(tool: &str, id: Option<&str>, args: &impl Serialize) -> Result<Option<Claim>, ToolError> {
-    let Some(id) = id else { return Ok(None) };
-    if id.is_empty() || id.len() > MAX_OPERATION_ID || id.chars().any(char::is_control) {
-        let text = format!("argument `operationId`: from 1 to {MAX_OPERATION_ID} printable characters");
-        return Err(ToolError::bad_arguments(text));
-    }
-    let args_hash = TextHash::of(&format!("{tool} {}", to_json(args))).to_string();
-    Ok(Some(Claim { id: OperationId::from(id), tool: tool.to_owned(), args_hash }))
-}
-
-fn to_json(args: &impl Serialize) -> Value {
+pub(super) fn to_json(args: &impl Serialize) -> Value {
     serde_json::to_value(args).expect("arguments came from JSON")
 }
 
@@ -421,6 +368,6 @@ async fn passthrough<A: Serialize>(
     }
 }
 
-fn wrong_answer(tool: &str) -> ToolError {
+pub(super) fn wrong_answer(tool: &str) -> ToolError {
     ToolError::failed(format!("{tool} got the answer of another call"), "this is a fault of the server; report it")
 }

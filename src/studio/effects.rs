@@ -13,6 +13,7 @@ use super::{
     hub::{Progress, Reply},
     link::{CLOSE_PATIENCE, Out},
     records::{Keep, Records},
+    work::Worker,
 };
 use crate::{
     core::{
@@ -32,6 +33,7 @@ use crate::{
 pub(super) struct Effects {
     session: Arc<ServeSession>,
     pub(super) records: Records,
+    worker: Worker,
     results: mpsc::UnboundedSender<Event>,
     links: HashMap<LinkId, Link>,
     pub(super) callers: HashMap<CallerId, Reply>,
@@ -44,8 +46,9 @@ struct Link {
 
 impl Effects {
     pub(super) fn new(session: Arc<ServeSession>, store: Store, results: mpsc::UnboundedSender<Event>) -> Self {
-        let records = Records::start(store, results.clone());
-        Self { session, records, results, links: HashMap::new(), callers: HashMap::new() }
+        let records = Records::start(store.clone(), results.clone());
+        let worker = Worker { session: Arc::clone(&session), store };
+        Self { session, records, worker, results, links: HashMap::new(), callers: HashMap::new() }
     }
 
     pub(super) fn open_link(&mut self, link: LinkId, outbox: mpsc::Sender<Out>, cut: CancellationToken) {
@@ -87,6 +90,22 @@ impl Effects {
             }),
             Effect::Intend { operation, intent } => self.records.keep(Keep::Intent(operation, intent)),
             Effect::Record { operation, outcome } => self.records.keep(Keep::Outcome(operation, outcome)),
+            Effect::LoadBases { place } => self.aside(move |worker| {
+                let kept = worker.bases(&place);
+                Some(Event::BasesLoaded { place, kept })
+            }),
+            Effect::Remember { place, news } => self.aside(move |worker| {
+                worker.remember(&place, &news);
+                None
+            }),
+            Effect::MovePlace { from, to } => self.aside(move |worker| {
+                worker.move_place(&from, &to);
+                None
+            }),
+            Effect::Work { run, work } => self.aside(move |worker| {
+                let done = worker.work(work);
+                Some(Event::Worked { run, done })
+            }),
             Effect::Output { studio, level, message } => {
                 let level = match level {
                     0 | 1 => log::Level::Info,
@@ -117,6 +136,17 @@ impl Effects {
                 cut.cancel();
             });
         }
+    }
+
+    /// The same on the store and on files.
+    fn aside(&self, work: impl FnOnce(&Worker) -> Option<Event> + Send + 'static) {
+        let (worker, results) = (self.worker.clone(), self.results.clone());
+        tokio::task::spawn_blocking(move || {
+            if let Some(event) = work(&worker) {
+                // Without an owner nobody wants the result.
+                let _ = results.send(event);
+            }
+        });
     }
 
     /// Work that may take long runs aside and comes back as an event.

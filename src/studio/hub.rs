@@ -265,7 +265,7 @@ impl Owner {
 
     fn urgent_event(&mut self, event: Event) {
         // What the disk held is in the bridge's hands before the run that asked for it goes on.
-        if matches!(event, Event::CaughtUp { .. }) {
+        if matches!(event, Event::CaughtUp { .. } | Event::Worked { .. }) {
             self.forward_patches();
         }
         self.event(event);

@@ -4,5 +4,6 @@ mod effects;
 mod hub;
 mod link;
 mod records;
+mod work;
 
 pub use hub::{Hub, HubConfig, Progress};

@@ -29,7 +29,15 @@ impl Bridge {
         who: Waiter,
         args: SyncArgs,
     ) {
-        let SyncArgs { mode, paths, overrides } = args;
+        let SyncArgs { mode, paths, overrides, resolution, .. } = args;
+        if resolution.is_some() {
+            let error = ToolError::new(
+                ErrorCode::Unsupported,
+                "this Studio's plugin settles conflicts by itself and cannot be asked from here",
+                "sync with `overrides`, or install our plugin (`rojo-mcp plugin build`)",
+            );
+            return self.finish(who, Err(error), Ran::Never);
+        }
         if paths.is_some() {
             let error = ToolError::new(
                 ErrorCode::Unsupported,
@@ -199,6 +207,8 @@ impl Relayed {
             studio_hash: None,
             result,
             reason: None,
+            temp_id: None,
+            conflict: Vec::new(),
             foreign,
         }
     }

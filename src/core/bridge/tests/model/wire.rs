@@ -1,15 +1,25 @@
 //! One link as the world sees it, and what must hold for each request on it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde_json::{Value, json};
 
 use super::{super::*, kept::operation_of, plugin::TEXT};
 use crate::core::{
-    ids::RunId,
+    ids::{OperationId, RunId},
+    operations::{Intent, Outcome},
     protocol::{NewNode, Request, RequestBody, ServerFrame},
     sync::NodeView,
 };
+
+/// What the serve session and the store were asked.
+pub(super) enum Task {
+    Tree(LinkId),
+    CatchUp(RunId),
+    Look(RunId, Vec<NodeId>),
+    Intend(OperationId, Intent),
+    Record(OperationId, Option<Outcome>),
+}
 
 /// A link as the world sees it.
 pub(super) struct Wire {
@@ -84,5 +94,40 @@ pub(super) fn view(id: NodeId, run: &RunId) -> NodeView {
         hash: Some(TextHash::of(TEXT)),
         subtree: Some(node),
         has_more: false,
+    }
+}
+
+/// Something that no plugin has reason to say.
+pub(super) fn noise(which: usize) -> Value {
+    match which {
+        0 => json!({"requestId": "of another server", "status": "success", "response": "not yours"}),
+        1 => json!({"type": "progress", "requestId": "id-2", "progress": 1}),
+        2 => json!({"type": "telepathy"}),
+        3 => json!({"type": "taken", "part": which}),
+        4 => json!({"type": "treeReady", "treeId": TREE, "cursor": which}),
+        5 => json!({"type": "taken"}),
+        6 => json!({"type": "roblox_log", "message": "hi", "level": 0}),
+        _ => json!({"type": "taken", "requestId": "id-3", "part": 0}),
+    }
+}
+
+/// A caller has its own result, or a reason why there is none.
+pub(super) fn check_outcome(
+    caller: CallerId,
+    outcome: Result<Answer, ToolError>,
+    wanted: &Value,
+    runs: &HashMap<RunId, CallerId>,
+) {
+    match outcome {
+        Ok(Answer::Tool(response)) => assert_eq!(response, *wanted, "the result of another call"),
+        Ok(Answer::Script { script, .. }) => assert_eq!(script.source, caller.0.to_string(), "another call's script"),
+        Ok(Answer::Receipt(receipt)) => {
+            for change in &receipt.changes {
+                let run = RunId::from(change.path.as_str());
+                assert_eq!(runs.get(&run), Some(&caller), "the receipt of another run");
+            }
+        }
+        Ok(Answer::Status { .. } | Answer::Console(_) | Answer::Call(_)) => panic!("nobody asked"),
+        Err(error) => assert!(!error.message.is_empty() && !error.hint.is_empty(), "{error:?}"),
     }
 }

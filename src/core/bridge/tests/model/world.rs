@@ -9,22 +9,12 @@ use super::{
     Do, PLUGINS,
     kept::{Kept, change},
     plugin::{Plugin, TEXT},
-    wire::{Wire, check_request, view},
+    wire::{Task, Wire, check_outcome, check_request, noise, view},
 };
 use crate::core::{
-    ids::{OperationId, RunId},
-    operations::{Intent, Outcome},
+    ids::RunId,
     protocol::{Notice, PluginFrame, Request, ServerFrame},
 };
-
-/// What the serve session was asked.
-enum Task {
-    Tree(LinkId),
-    CatchUp(RunId),
-    Look(RunId, Vec<NodeId>),
-    Intend(OperationId, Intent),
-    Record(OperationId, Option<Outcome>),
-}
 
 pub(super) struct World {
     rig: Rig,
@@ -263,18 +253,7 @@ impl World {
     }
 
     fn noise(&mut self, index: usize, which: usize) {
-        let noises = [
-            json!({"requestId": "of another server", "status": "success", "response": "not yours"}),
-            json!({"type": "progress", "requestId": "id-2", "progress": 1}),
-            json!({"type": "telepathy"}),
-            json!({"type": "taken", "part": which}),
-            json!({"type": "treeReady", "treeId": TREE, "cursor": which}),
-            json!({"type": "taken"}),
-            json!({"type": "roblox_log", "message": "hi", "level": 0}),
-            json!({"type": "taken", "requestId": "id-3", "part": 0}),
-        ];
-        let noise = noises[which].clone();
-        self.plugins[index].says.push_back(noise);
+        self.plugins[index].says.push_back(noise(which));
     }
 
     fn cut(&mut self, index: usize) {
@@ -381,6 +360,7 @@ impl World {
                     assert!(self.waiting.contains_key(&caller), "progress after the end");
                 }
                 Effect::Output { .. } | Effect::Note(_) => {}
+                other => panic!("the store answers by itself: {other:?}"),
             }
         }
     }
@@ -407,22 +387,7 @@ impl World {
             return;
         }
         self.successes += usize::from(outcome.is_ok());
-        match outcome {
-            Ok(Answer::Tool(response)) => {
-                let wanted = self.wanted.get(&caller).cloned().unwrap_or_else(|| json!(caller.0));
-                assert_eq!(response, wanted, "the result of another call");
-            }
-            Ok(Answer::Script { script, .. }) => {
-                assert_eq!(script.source, caller.0.to_string(), "another call's script")
-            }
-            Ok(Answer::Receipt(receipt)) => {
-                for change in &receipt.changes {
-                    let run = RunId::from(change.path.as_str());
-                    assert_eq!(self.runs.get(&run), Some(&caller), "the receipt of another run");
-                }
-            }
-            Ok(Answer::Status { .. } | Answer::Console(_) | Answer::Call(_)) => panic!("nobody asked"),
-            Err(error) => assert!(!error.message.is_empty() && !error.hint.is_empty(), "{error:?}"),
-        }
+        let wanted = self.wanted.get(&caller).cloned().unwrap_or_else(|| json!(caller.0));
+        check_outcome(caller, outcome, &wanted, &self.runs);
     }
 }
