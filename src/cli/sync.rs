@@ -46,6 +46,10 @@ pub(super) struct SyncCommand {
     #[arg(long, value_delimiter = ',', value_name = "PATH")]
     paths: Vec<String>,
 
+    /// Agree to removing many instances in Studio whose files are gone. It decides no conflict.
+    #[arg(long, short)]
+    yes: bool,
+
     /// Print the receipt as JSON, exactly as agents get it.
     #[arg(long)]
     json: bool,
@@ -155,6 +159,9 @@ impl SyncCommand {
         let mut args = Map::from_iter([("mode".to_owned(), json!(mode.get_name()))]);
         if !self.paths.is_empty() {
             args.insert("paths".into(), json!(self.paths));
+        }
+        if self.yes {
+            args.insert("allowRemovals".into(), json!(true));
         }
         if let Some(studio) = &self.studio {
             args.insert("studio".into(), json!(studio));
