@@ -75,11 +75,11 @@ pub(super) struct SyncCommand {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Mode {
-    /// Apply everything if nothing is unresolved.
+    /// Apply what is resolved, and list the rest.
     Standard,
     /// Ask a person about each change; rejected where nobody can be asked.
     Manual,
-    /// Like standard, but never ask.
+    /// All or nothing: apply only if nothing is unresolved.
     Fastfail,
     /// Only report.
     Dryrun,
