@@ -13,7 +13,14 @@ use std::{
 use librojo::Project;
 use memofs::{InMemoryFs, Vfs, VfsSnapshot};
 
-use super::{disk::Stamp, isolate::Withdrawn, roots::Roots, types::Problem, watch::Watch};
+use super::{
+    disk::Stamp,
+    isolate::Withdrawn,
+    plain::{self, PlainScripts},
+    roots::Roots,
+    types::Problem,
+    watch::Watch,
+};
 
 /// What we hold at a path.
 #[derive(Debug)]
@@ -72,8 +79,10 @@ impl Changes {
 
 /// The files in memory.
 pub(super) struct Mirror {
+    /// What librojo reads: all but the plain scripts.
     pub(super) fs: InMemoryFs,
     pub(super) vfs: Vfs,
+    pub(super) plain: PlainScripts,
     pub(super) entries: HashMap<PathBuf, Entry>,
     /// Spelled path → where it leads, for every link.
     pub(super) links: BTreeMap<PathBuf, PathBuf>,
@@ -94,6 +103,7 @@ impl Mirror {
         Self {
             vfs: Vfs::new(fs.clone()),
             fs,
+            plain: PlainScripts::default(),
             entries: HashMap::new(),
             links: BTreeMap::new(),
             roots: Roots::new(file),
@@ -174,9 +184,9 @@ impl Mirror {
         self.roots.contains(path) && !self.is_below_folder(path)
     }
 
-    /// Whether librojo finds something at `path`.
+    /// Whether memory holds something at `path` that is served.
     pub fn exists(&self, path: &Path) -> bool {
-        self.vfs.exists(path).unwrap_or(false)
+        self.vfs.exists(path).unwrap_or(false) || self.plain.holds(path)
     }
 
     /// Whether something stands at `path` on the disk, by our last look.
@@ -186,9 +196,14 @@ impl Mirror {
 
     /// The children of a folder, as spelled.
     pub fn children(&self, folder: &Path) -> Vec<PathBuf> {
+        self.names_in(folder).into_iter().flatten().map(|name| folder.join(name)).collect()
+    }
+
+    /// The names of what we hold in a folder.
+    pub(super) fn names_in(&self, folder: &Path) -> Option<&BTreeSet<OsString>> {
         match self.entries.get(folder) {
-            Some(Entry::Folder { children, .. }) => children.iter().map(|name| folder.join(name)).collect(),
-            _ => Vec::new(),
+            Some(Entry::Folder { children, .. }) => Some(children),
+            _ => None,
         }
     }
 
@@ -246,7 +261,11 @@ impl Mirror {
     }
 
     fn read_projects(&mut self) {
-        for path in self.roots.take_unread() {
+        let unread = self.roots.take_unread();
+        if unread.is_empty() {
+            return;
+        }
+        for path in unread {
             if let Some(rewritten) = self.roots.read(&self.vfs, &path)
                 && let Ok(bytes) = self.vfs.read(&path)
             {
@@ -254,12 +273,50 @@ impl Mirror {
                 self.store(&path, rewritten);
             }
         }
+        if self.roots.has_own_rules() {
+            self.hand_over(self.plain.all());
+        }
+        self.hand_over(self.roots.all().cloned().collect::<Vec<_>>());
     }
 
     /// What stands on the disk at `path`, by our last look.
     pub(super) fn contents(&self, path: &Path) -> Option<Vec<u8>> {
         let original = self.originals.get(path).cloned();
-        original.or_else(|| self.vfs.read(path).ok().map(|bytes| bytes.to_vec()))
+        let plain = || self.plain.text(path).map(String::into_bytes);
+        original.or_else(plain).or_else(|| self.vfs.read(path).ok().map(|bytes| bytes.to_vec()))
+    }
+
+    /// Put `bytes` into memory at `path`: apart, if that is a plain script.
+    pub(super) fn keep(&mut self, path: &Path, bytes: Vec<u8>) {
+        if !self.is_plain(path) {
+            return self.store(path, bytes);
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => self.plain.insert(path, text),
+            Err(error) => self.store(path, error.into_bytes()),
+        }
+    }
+
+    /// Whether the script at `path` is its text and nothing more. What librojo once had to read
+    /// stays with it.
+    fn is_plain(&self, path: &Path) -> bool {
+        let companions = plain::companions(path);
+        let read_by_rojo = |path: &Path| self.vfs.exists(path).unwrap_or(false);
+        companions.is_some_and(|companions| {
+            !self.roots.has_own_rules()
+                && !self.roots.contains(path)
+                && !read_by_rojo(path)
+                && !companions.iter().any(|companion| read_by_rojo(companion))
+        })
+    }
+
+    /// Let librojo read these scripts from now on.
+    pub(super) fn hand_over(&mut self, scripts: impl IntoIterator<Item = PathBuf>) {
+        for path in scripts {
+            if let Some(text) = self.plain.take(&path) {
+                self.store(&path, text.into_bytes());
+            }
+        }
     }
 
     pub(super) fn adopt(&mut self, path: &Path, entry: Entry) {
@@ -295,6 +352,7 @@ impl Mirror {
                     self.watch.disarm(&real);
                     _ = self.vfs.remove_dir_all(&path);
                 }
+                Some(Entry::File { .. }) if self.plain.take(&path).is_some() => {}
                 Some(Entry::File { .. }) => _ = self.vfs.remove_file(&path),
                 None => {}
             }
@@ -309,6 +367,7 @@ impl Mirror {
     /// Put `bytes` into memory at `path`, whatever the disk holds.
     pub fn store(&mut self, path: &Path, bytes: Vec<u8>) {
         self.load(path, VfsSnapshot::file(bytes));
+        self.hand_over(plain::beside_companion(path));
     }
 
     pub(super) fn load(&mut self, path: &Path, snapshot: VfsSnapshot) {
