@@ -5,7 +5,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    ffi::OsString,
     fs,
     path::{Path, PathBuf},
 };
@@ -14,28 +13,13 @@ use librojo::Project;
 use memofs::{InMemoryFs, Vfs, VfsSnapshot};
 
 use super::{
-    disk::Stamp,
+    entries::{Entries, Folder, Removed},
     isolate::Withdrawn,
     plain::{self, PlainScripts},
     roots::Roots,
     types::Problem,
     watch::Watch,
 };
-
-/// What we hold at a path.
-#[derive(Debug)]
-pub(super) enum Entry {
-    File {
-        stamp: Stamp,
-        /// An equal stamp means an equal file.
-        settled: bool,
-    },
-    Folder {
-        /// Where it is once links are resolved.
-        real: PathBuf,
-        children: BTreeSet<OsString>,
-    },
-}
 
 /// What a look at the disk changed.
 #[derive(Debug, Default)]
@@ -83,7 +67,7 @@ pub(super) struct Mirror {
     pub(super) fs: InMemoryFs,
     pub(super) vfs: Vfs,
     pub(super) plain: PlainScripts,
-    pub(super) entries: HashMap<PathBuf, Entry>,
+    pub(super) entries: Entries,
     /// Spelled path → where it leads, for every link.
     pub(super) links: BTreeMap<PathBuf, PathBuf>,
     pub(super) roots: Roots,
@@ -104,7 +88,7 @@ impl Mirror {
             vfs: Vfs::new(fs.clone()),
             fs,
             plain: PlainScripts::default(),
-            entries: HashMap::new(),
+            entries: Entries::default(),
             links: BTreeMap::new(),
             roots: Roots::new(file),
             problems: BTreeMap::new(),
@@ -175,8 +159,7 @@ impl Mirror {
     }
 
     fn is_below_folder(&self, path: &Path) -> bool {
-        let parent = path.parent().and_then(|parent| self.entries.get(parent));
-        matches!(parent, Some(Entry::Folder { .. }))
+        path.parent().is_some_and(|parent| self.is_folder(parent))
     }
 
     /// Whether `path` is a root that no other root brings in.
@@ -191,34 +174,25 @@ impl Mirror {
 
     /// Whether something stands at `path` on the disk, by our last look.
     pub fn holds(&self, path: &Path) -> bool {
-        self.entries.contains_key(path)
+        self.entries.holds(path)
     }
 
     /// The children of a folder, as spelled.
     pub fn children(&self, folder: &Path) -> Vec<PathBuf> {
-        self.names_in(folder).into_iter().flatten().map(|name| folder.join(name)).collect()
-    }
-
-    /// The names of what we hold in a folder.
-    pub(super) fn names_in(&self, folder: &Path) -> Option<&BTreeSet<OsString>> {
-        match self.entries.get(folder) {
-            Some(Entry::Folder { children, .. }) => Some(children),
-            _ => None,
-        }
+        let names = self.entries.folder(folder).into_iter().flat_map(Folder::names);
+        names.map(|name| folder.join(name)).collect()
     }
 
     /// Whether `path` is a folder.
     pub fn is_folder(&self, path: &Path) -> bool {
-        matches!(self.entries.get(path), Some(Entry::Folder { .. }))
+        self.entries.folder(path).is_some()
     }
 
     /// Follow the files with `watch` from here on.
     pub fn follow(&mut self, watch: Watch) {
         self.watch = watch;
-        for entry in self.entries.values() {
-            if let Entry::Folder { real, .. } = entry {
-                self.watch.arm(real);
-            }
+        for folder in self.entries.folders() {
+            self.watch.arm(&folder.real);
         }
         for target in self.links.values() {
             self.watch.arm_above(target, None);
@@ -300,14 +274,14 @@ impl Mirror {
     /// Whether the script at `path` is its text and nothing more. What librojo once had to read
     /// stays with it.
     fn is_plain(&self, path: &Path) -> bool {
-        let companions = plain::companions(path);
-        let read_by_rojo = |path: &Path| self.vfs.exists(path).unwrap_or(false);
-        companions.is_some_and(|companions| {
-            !self.roots.has_own_rules()
-                && !self.roots.contains(path)
-                && !read_by_rojo(path)
-                && !companions.iter().any(|companion| read_by_rojo(companion))
-        })
+        let Some(companions) = plain::companions(path) else { return false };
+        !self.roots.has_own_rules()
+            && !self.roots.contains(path)
+            && !self.vfs.exists(path).unwrap_or(false)
+            && !self
+                .entries
+                .folder(path.parent().unwrap_or(path))
+                .is_some_and(|folder| companions.iter().any(|companion| folder.has(companion)))
     }
 
     /// Let librojo read these scripts from now on.
@@ -319,18 +293,9 @@ impl Mirror {
         }
     }
 
-    pub(super) fn adopt(&mut self, path: &Path, entry: Entry) {
-        self.entries.insert(path.to_path_buf(), entry);
-        if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
-            && let Some(Entry::Folder { children, .. }) = self.entries.get_mut(parent)
-        {
-            children.insert(name.to_owned());
-        }
-    }
-
     /// Nothing is served at `path` any more.
     pub(super) fn leave(&mut self, path: &Path, changes: &mut Changes) {
-        if self.entries.contains_key(path) {
+        if self.entries.holds(path) {
             self.forget(path);
             changes.edited.remove(path);
             changes.touch(path);
@@ -339,26 +304,22 @@ impl Mirror {
     }
 
     fn forget(&mut self, path: &Path) {
-        if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
-            && let Some(Entry::Folder { children, .. }) = self.entries.get_mut(parent)
-        {
-            children.remove(name);
-        }
         let mut todo = vec![path.to_path_buf()];
         while let Some(path) = todo.pop() {
-            todo.extend(self.children(&path));
             match self.entries.remove(&path) {
-                Some(Entry::Folder { real, .. }) => {
-                    self.watch.disarm(&real);
+                Some(Removed::Folder(folder)) => {
+                    todo.extend(folder.folders().map(|name| path.join(name)));
+                    self.watch.disarm(&folder.real);
+                    self.plain.take_folder(&path);
                     _ = self.vfs.remove_dir_all(&path);
                 }
-                Some(Entry::File { .. }) if self.plain.take(&path).is_some() => {}
-                Some(Entry::File { .. }) => _ = self.vfs.remove_file(&path),
+                Some(Removed::File) if self.plain.take(&path).is_some() => {}
+                Some(Removed::File) => _ = self.vfs.remove_file(&path),
                 None => {}
             }
-            self.originals.remove(&path);
-            self.withdrawn.remove(&path);
         }
+        self.originals.retain(|held, _| !held.starts_with(path));
+        self.withdrawn.retain(|held, _| !held.starts_with(path));
         let stale = |spelled: &PathBuf| spelled != path && spelled.starts_with(path);
         self.links.retain(|spelled, _| !stale(spelled));
         self.problems.retain(|spelled, _| !stale(spelled));

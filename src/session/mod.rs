@@ -12,6 +12,7 @@ mod check;
 mod depth;
 mod disk;
 mod engine;
+mod entries;
 mod graft;
 mod isolate;
 mod mirror;

@@ -22,10 +22,10 @@ pub(super) fn split(name: &OsStr) -> Option<(&str, &'static str)> {
     (!stem.is_empty() && stem != "init" && !stem.contains('.')).then_some((stem, ending))
 }
 
-/// The files that would add something to the script at `path`, if its name is without peculiarities.
-pub(super) fn companions(path: &Path) -> Option<[PathBuf; 2]> {
+/// The names of the files that would add something to the script at `path`, if its name is without peculiarities.
+pub(super) fn companions(path: &Path) -> Option<[OsString; 2]> {
     let (stem, _) = split(path.file_name()?)?;
-    Some(["json", "jsonc"].map(|kind| path.with_file_name(format!("{stem}.meta.{kind}"))))
+    Some(["json", "jsonc"].map(|kind| format!("{stem}.meta.{kind}").into()))
 }
 
 /// The scripts that the file at `path` adds something to, wherever there are such.
@@ -71,6 +71,11 @@ impl PlainScripts {
             scripts.remove(path.parent()?);
         }
         text
+    }
+
+    /// The folder is gone, with all scripts in it.
+    pub fn take_folder(&self, folder: &Path) {
+        self.0.write().remove(folder);
     }
 
     pub fn all(&self) -> Vec<PathBuf> {

@@ -1,7 +1,7 @@
 //! One look at the disk, from a path downwards: what is found there goes into the mirror.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
@@ -13,7 +13,8 @@ use memofs::VfsSnapshot;
 use super::{
     depth::too_deep,
     disk::{self, Seen, Stamp, What},
-    mirror::{Changes, Entry, Mirror, Trust, is_script},
+    entries::Folder,
+    mirror::{Changes, Mirror, Trust, is_script},
 };
 
 /// Folders nested deeper are cut off: librojo recurses, and a stack is finite.
@@ -93,11 +94,8 @@ impl Mirror {
             What::File(_) if !self.roots.wants_file(path) => Ok(None),
             What::File(stamp) => Ok(Some((What::File(stamp), PathBuf::new()))),
             What::Folder => {
-                let above = path.ancestors().skip(1).map_while(|above| match self.entries.get(above) {
-                    Some(Entry::Folder { real, .. }) => Some(real),
-                    _ => None,
-                });
-                let above: Vec<&PathBuf> = above.collect();
+                let above = path.ancestors().skip(1).map_while(|above| self.entries.folder(above));
+                let above: Vec<&PathBuf> = above.map(|folder| &folder.real).collect();
                 if above.len() >= MAX_DEPTH {
                     return Err(format!("more than {MAX_DEPTH} folders deep; skipped"));
                 }
@@ -119,10 +117,11 @@ impl Mirror {
         found: &mut Found,
         changes: &mut Changes,
     ) {
-        match self.entries.get(path) {
-            Some(Entry::File { stamp: known, settled: true }) if Some(*known) == stamp => return,
-            Some(Entry::Folder { .. }) => self.leave(path, changes),
-            _ => {}
+        match self.entries.file(path) {
+            Some(known) if known.is_still(stamp) => return,
+            Some(_) => {}
+            None if self.is_folder(path) => self.leave(path, changes),
+            None => {}
         }
         found.files.push(path.to_path_buf());
         found.inside_new.push(within == Within::NewFolder);
@@ -130,9 +129,9 @@ impl Mirror {
 
     fn visit_folder(&mut self, path: &Path, real: PathBuf, within: Within, found: &mut Found, changes: &mut Changes) {
         let mut inside = Within::Folder;
-        if !matches!(self.entries.get(path), Some(Entry::Folder { real: known, .. }) if *known == real) {
+        if self.entries.folder(path).is_none_or(|known| known.real != real) {
             self.leave(path, changes);
-            self.adopt(path, Entry::Folder { real: real.clone(), children: BTreeSet::new() });
+            self.entries.add_folder(path, real.clone());
             // A folder must be there before its files; again would empty it.
             self.load(path, VfsSnapshot::empty_dir());
             if within != Within::NewFolder {
@@ -159,10 +158,10 @@ impl Mirror {
 
     /// What is in `folder` on the disk.
     fn list(&self, folder: &Path) -> io::Result<BTreeMap<OsString, Seen>> {
-        let known = self.names_in(folder);
+        let known = self.entries.folder(folder);
         let look = |entry: fs::DirEntry| {
             let name = entry.file_name();
-            let is_new_file = !known.is_some_and(|known| known.contains(&name)) && entry.file_type()?.is_file();
+            let is_new_file = !known.is_some_and(|known| known.has(&name)) && entry.file_type()?.is_file();
             let seen = match is_new_file {
                 true => Seen { what: What::File(None), link: None },
                 false => disk::look_listed(&entry),
@@ -174,7 +173,7 @@ impl Mirror {
 
     /// What we hold in `folder` and is not there any more.
     fn unlisted(&self, folder: &Path, listed: &BTreeMap<OsString, Seen>) -> Vec<PathBuf> {
-        let names = self.names_in(folder).into_iter().flatten();
+        let names = self.entries.folder(folder).into_iter().flat_map(Folder::names);
         names.filter(|name| !listed.contains_key(*name)).map(|name| folder.join(name)).collect()
     }
 
@@ -201,7 +200,7 @@ impl Mirror {
         if emptied && self.trust == Trust::Doubt {
             return changes.busy.push(path.to_path_buf());
         }
-        self.adopt(path, Entry::File { stamp, settled: stamp.settled() });
+        self.entries.add_file(path, stamp);
         if known.as_ref() == Some(&bytes) {
             return;
         }
