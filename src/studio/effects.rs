@@ -21,6 +21,7 @@ use crate::{
         protocol::{MAX_PART_BYTES, Node, Patch, PatchOp, TreePart},
         studios::LinkId,
         sync::NodeView,
+        text::for_terminal,
     },
     session::ServeSession,
 };
@@ -58,6 +59,7 @@ impl Effects {
     pub(super) fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Send { link, frame } => self.put(link, Out::Frame(Box::new(frame))),
+            Effect::Ping { link } => self.put(link, Out::Ping),
             Effect::Close { link, reason } => self.close(link, reason),
             Effect::Settle { caller, outcome } => {
                 if let Some(reply) = self.callers.remove(&caller) {
@@ -85,9 +87,9 @@ impl Effects {
                     2 => log::Level::Warn,
                     _ => log::Level::Error,
                 };
-                log::log!(target: "studio", level, "{}: {}", plain(&studio), plain(&message));
+                log::log!(target: "studio", level, "{}: {}", for_terminal(&studio), for_terminal(&message));
             }
-            Effect::Note(text) => log::info!("{}", plain(&text)),
+            Effect::Note(text) => log::info!("{}", for_terminal(&text)),
         }
     }
 
@@ -119,13 +121,6 @@ impl Effects {
             let _ = results.send(work(&session));
         });
     }
-}
-
-/// Text from a place, fit for a terminal: it may hold anything, escape sequences included.
-fn plain(text: &str) -> String {
-    text.chars()
-        .map(|letter| if letter.is_control() && letter != '\n' && letter != '\t' { '\u{fffd}' } else { letter })
-        .collect()
 }
 
 fn tree_parts(session: &ServeSession) -> Vec<TreePart> {

@@ -1,7 +1,10 @@
 //! End to end: the real server on a free port, the plugin as it ships in the headless Studio, and
 //! agents over real sockets.
 
+mod attach;
+mod command;
 mod console;
+mod doctor;
 mod errors;
 mod faults;
 mod level0;
