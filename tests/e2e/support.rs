@@ -82,6 +82,18 @@ impl TestServer {
         studio
     }
 
+    /// What says where it is, for programs that look for it.
+    pub fn serve_file(&self, project: &Path) -> rojo_mcp::attach::ServeFile {
+        let server = self.server.as_ref().expect("it runs");
+        rojo_mcp::attach::ServeFile {
+            pid: std::process::id(),
+            address: server.address,
+            token: server.token.clone(),
+            version: rojo_mcp::VERSION.into(),
+            project: project.join("default.project.json"),
+        }
+    }
+
     pub fn agent(&self) -> Agent {
         Agent { port: self.port }
     }
@@ -222,4 +234,10 @@ pub fn save(folder: &Path, path: &str, text: &str) -> PathBuf {
     std::fs::create_dir_all(file.parent().expect("a parent")).expect("a folder");
     std::fs::write(&file, text).expect("a write");
     file
+}
+
+/// Delete a file as a person does.
+#[expect(clippy::disallowed_methods, reason = "a person is not the server")]
+pub fn delete(folder: &Path, path: &str) {
+    std::fs::remove_file(folder.join(path)).expect("it was there");
 }
