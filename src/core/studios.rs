@@ -10,6 +10,7 @@ use super::{
     calls::Moment,
     console::Console,
     error::{ErrorCode, ToolError},
+    gathered::Gathered,
     ids::{InstanceId, SessionId},
     protocol::{Hello, Patch, Role, TreePart},
 };
@@ -57,6 +58,8 @@ pub struct Studio {
     pub agreement: Agreement,
     /// What it printed.
     pub console: Console,
+    /// What came so far of a comparison that takes several frames.
+    pub gathered: Gathered,
 }
 
 /// How much of the tree a Studio has.
@@ -212,6 +215,7 @@ impl Studios {
             tree,
             agreement: Agreement::default(),
             console: Console::default(),
+            gathered: Gathered::default(),
         });
         key
     }

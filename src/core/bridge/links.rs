@@ -4,6 +4,7 @@ use super::{Bridge, Effect, Link, PlacePolicy, Waiting, What};
 use crate::core::{
     calls::Moment,
     error::ToolError,
+    gathered::Gathered,
     ids::RequestId,
     protocol::{
         AckDisposition, CancelReason, FrameError, HEARTBEAT, HELLO_DEADLINE, Hello, HelloLevel1, Limits,
@@ -159,6 +160,7 @@ impl Bridge {
         studio.lost_at = None;
         studio.heard_at = now;
         studio.tree = TreeState::wanted();
+        studio.gathered = Gathered::default();
         if let Some(old) = old.filter(|old| *old != link) {
             self.close(old, "the same plugin connected again");
         }
@@ -234,9 +236,10 @@ impl Bridge {
             PluginFrame::Cancelled { .. } | PluginFrame::StillRunning { .. } | PluginFrame::Alive => {}
             PluginFrame::Taken { request_id: None, part } => self.tree_part_taken(link, key, part),
             PluginFrame::Taken { request_id: Some(id), part } => self.plan_part_taken(link, &id, part),
-            PluginFrame::TreeReady { tree_id, cursor, facts } => {
+            PluginFrame::Facts { request_id, part, facts } => self.facts_part(key, request_id, part, facts),
+            PluginFrame::TreeReady { tree_id, cursor, parts, facts } => {
                 if tree_id == self.intro.tree_id {
-                    self.tree_ready(now, link, key, cursor, facts);
+                    self.tree_ready(now, link, key, cursor, (parts, facts));
                 }
             }
             PluginFrame::Progress { request_id, progress, total, message } => {
