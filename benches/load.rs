@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 const CALLERS: usize = 8;
 const CALLS: usize = 20_000;
 const READS: usize = 2_000;
-const LINKS: u64 = 64;
+const LINKS: usize = 64;
 const REST: Duration = Duration::from_secs(10);
 const LARGE: usize = 15 << 20;
 
@@ -58,7 +58,7 @@ async fn main() {
     for place in 2..=LINKS {
         tokio::spawn(fake_plugin(port, place));
     }
-    until_live(&backend, LINKS as usize).await;
+    until_live(&backend, LINKS).await;
     let before = cpu();
     tokio::time::sleep(REST).await;
     match before.zip(cpu()) {
@@ -194,7 +194,7 @@ async fn until_live(backend: &Backend, count: usize) {
 }
 
 /// Answers every request at once; a `change` takes ten seconds.
-async fn fake_plugin(port: u16, place: u64) {
+async fn fake_plugin(port: u16, place: usize) {
     let (mut sink, mut stream) = dial(port, "/api/mcp/stream").await.split();
     let hello = json!({
         "type": "hello", "twoWaySync": false, "oneShotSync": true, "confirmationBehavior": "Never", "placeId": place,

@@ -31,8 +31,6 @@ enum Fate {
     EndToServer,
     /// The plugin sees an end; what it still says goes on.
     EndToPlugin,
-    /// Nothing passes for a while, then everything does.
-    Pause(Duration),
     /// Nothing passes any more, and neither side is told.
     Stall,
 }
@@ -67,11 +65,10 @@ pub async fn start(server: u16, seed: u64) -> (u16, Arc<Deeds>) {
 fn draw(random: &mut Random, may_stall: &mut bool) -> (Fate, u64) {
     // Some break in the hello, most under load.
     let early = random.below(6) == 0;
-    let fate = match random.below(9) {
+    let fate = match random.below(8) {
         0..=2 => Fate::Cut,
         3 | 4 => Fate::EndToServer,
         5 | 6 => Fate::EndToPlugin,
-        7 => Fate::Pause(Duration::from_millis(100 + random.below(2_000))),
         _ if *may_stall && !early => {
             *may_stall = false;
             Fate::Stall
@@ -118,7 +115,6 @@ struct Pump {
 impl Pump {
     async fn run(mut self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf, strike: impl Fn()) {
         let mut buffer = vec![0; 16 * 1024];
-        let mut paused = false;
         loop {
             let fate = *self.fate.borrow_and_update();
             match fate {
@@ -134,11 +130,6 @@ impl Pump {
                     while from.read(&mut buffer).await.is_ok_and(|read| read > 0) {}
                     return;
                 }
-                Fate::Pause(time) if !paused => {
-                    paused = true;
-                    tokio::time::sleep(time).await;
-                }
-                Fate::Pause(_) => {}
                 Fate::EndToServer | Fate::EndToPlugin => {}
             }
             let fated = !matches!(fate, Fate::Alive);
@@ -152,13 +143,21 @@ impl Pump {
                 let _ = to.shutdown().await;
                 return;
             };
-            if self.random.below(50) == 0 {
-                tokio::time::sleep(Duration::from_millis(self.random.below(30))).await;
-            }
+            self.delay().await;
             if to.write_all(&buffer[..read]).await.is_err() {
                 return;
             }
             strike();
         }
+    }
+
+    /// Now and then a chunk is late, and rarely by more than a second.
+    async fn delay(&mut self) {
+        let most = match self.random.below(1_000) {
+            0 => 1_500,
+            1..=20 => 30,
+            _ => return,
+        };
+        tokio::time::sleep(Duration::from_millis(self.random.below(most))).await;
     }
 }
