@@ -98,7 +98,7 @@ async fn serve(folder: &Path) -> (Arc<Backend>, u16) {
     let folder = folder.to_path_buf();
     let session = tokio::task::spawn_blocking(move || ServeSession::start(&folder)).await.expect("no panic");
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
-    let config = ServerConfig::new(Arc::new(session.expect("it loads")), CancellationToken::new());
+    let config = ServerConfig::new(session.expect("it loads"), CancellationToken::new());
     let server = Server::start(listener, config).expect("it starts");
     (Arc::clone(&server.backend), server.address.port())
 }
