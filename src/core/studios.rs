@@ -58,6 +58,8 @@ pub struct Studio {
     pub agreement: Agreement,
     /// What it printed.
     pub console: Console,
+    /// Another session that wants this place, and when it said so first.
+    pub rival: Option<(SessionId, Moment)>,
     /// What came so far of a comparison that takes several frames.
     pub gathered: Gathered,
 }
@@ -215,6 +217,7 @@ impl Studios {
             tree,
             agreement: Agreement::default(),
             console: Console::default(),
+            rival: None,
             gathered: Gathered::default(),
         });
         key

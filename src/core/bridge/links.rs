@@ -5,7 +5,7 @@ use crate::core::{
     calls::Moment,
     error::ToolError,
     gathered::Gathered,
-    ids::RequestId,
+    ids::{InstanceId, RequestId},
     protocol::{
         AckDisposition, CancelReason, FrameError, HEARTBEAT, HELLO_DEADLINE, Hello, HelloLevel1, Limits,
         MAX_FRAME_BYTES, MAX_PART_BYTES, MAX_PENDING_BYTES, Notice, PROTOCOL, PluginFrame, RejectCode, Request,
@@ -74,6 +74,8 @@ impl Bridge {
         if !self.places.admits(hello.place_id) {
             return Err(place_not_served(hello.place_id));
         }
+        let mut hello = hello;
+        let renamed = self.name_copy(&mut hello);
         let key = match &hello.level1 {
             Some(level1) => self.identify(now, link, &hello, level1)?,
             None => None,
@@ -94,7 +96,7 @@ impl Bridge {
         self.links.insert(link, Link::Of(key));
         let name = self.studio_name(key);
         self.note(format!("linked to {name}"));
-        self.welcome(link, key);
+        self.welcome(link, key, renamed);
         self.resend(now, link, key);
         self.probe_older(now, key);
         Ok(())
@@ -145,6 +147,8 @@ impl Bridge {
         let other = self.studios.of_place(&level1.instance_id, level1.role);
         let Some(other) = other.filter(|other| Some(other.key) != known) else { return Ok(known) };
         if !other.may_be_taken_over(now) {
+            let (key, session) = (other.key, level1.session_id.clone());
+            self.note_rival(now, key, session);
             let reason = format!("{} is open in another window that is connected", hello_name(hello));
             return Err(Refusal { code: RejectCode::DuplicateSession, reason, retry_after: Some(1) });
         }
@@ -167,7 +171,7 @@ impl Bridge {
         key
     }
 
-    fn welcome(&mut self, link: LinkId, key: StudioKey) {
+    fn welcome(&mut self, link: LinkId, key: StudioKey, instance_id: Option<InstanceId>) {
         let Some(level1) = self.studios.get(key).and_then(|studio| studio.hello.level1.as_ref()) else { return };
         let welcome = Welcome {
             protocol: PROTOCOL.min(level1.protocol),
@@ -176,6 +180,7 @@ impl Bridge {
             tree_id: self.intro.tree_id.clone(),
             project: self.intro.project.clone(),
             assigned_role: level1.role,
+            instance_id,
             heartbeat_seconds: u32::try_from(HEARTBEAT.as_secs()).expect("a few seconds"),
             limits: Limits {
                 max_frame_bytes: MAX_FRAME_BYTES,

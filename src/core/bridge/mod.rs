@@ -5,6 +5,7 @@
 //! events. `now` is the time since the owner started.
 
 mod calls;
+mod copies;
 mod level0;
 mod links;
 mod places;

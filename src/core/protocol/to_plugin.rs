@@ -89,6 +89,9 @@ pub struct Welcome {
     pub project: String,
     /// The role this link has from now on.
     pub assigned_role: Role,
+    /// The place is a copy of one that is open as well: this is its own name from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_id: Option<InstanceId>,
     /// Seconds between heartbeats.
     pub heartbeat_seconds: u32,
     /// What neither side may exceed.
