@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Patch, TreePart, from_plugin::Role, plan::PlanOp, results::is_false};
-use crate::core::ids::{NodeId, RequestId, RunId, ServerId, TempId, TreeId};
+use crate::core::ids::{InstanceId, NodeId, RequestId, RunId, ServerId, TempId, TreeId};
 
 /// Anything that the server sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
