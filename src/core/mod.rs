@@ -10,6 +10,8 @@ pub mod console;
 pub mod error;
 pub mod gathered;
 pub mod ids;
+pub mod journal;
+pub mod merge;
 pub mod paths;
 pub mod protocol;
 pub mod studios;
