@@ -22,6 +22,14 @@ pub struct LinkId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StudioKey(u64);
 
+#[cfg(test)]
+impl StudioKey {
+    /// A key of no Studio.
+    pub(super) const fn for_tests(number: u64) -> Self {
+        Self(number)
+    }
+}
+
 /// How long a Studio whose link was lost may take to come back.
 pub const GRACE: Duration = Duration::from_secs(15);
 
@@ -151,6 +159,7 @@ impl Studio {
             running: level1.is_some_and(|hello| hello.is_running),
             plugin_version: level1.map(|hello| hello.plugin_version.clone()),
             protocol: level1.map_or(0, |hello| hello.protocol),
+            busy: None,
         }
     }
 }
@@ -178,6 +187,22 @@ pub struct StudioStatus {
     pub plugin_version: Option<String>,
     /// 0 for a foreign plugin.
     pub protocol: u32,
+    /// What runs there and may change something; further changes wait for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<Busy>,
+}
+
+/// A call that changes something and is under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Busy {
+    /// What it runs.
+    pub tool: String,
+    /// Its id, for `get_call`.
+    pub call: String,
+    /// For how long.
+    pub seconds: u64,
+    /// How many wait for it.
+    pub queued: usize,
 }
 
 /// How a link is.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::core::{
     console,
-    studios::StudioStatus,
+    studios::{Busy, StudioStatus},
     sync::{Change, ChangeResult, Direction, Receipt, Rejected},
 };
 
@@ -246,6 +246,9 @@ impl fmt::Display for Status {
                 studio.mode,
                 studio.protocol
             )?;
+            if let Some(Busy { tool, call, seconds, queued }) = &studio.busy {
+                writeln!(f, "  {tool} (call {call}) runs for {seconds} s; {queued} change(s) wait for it")?;
+            }
         }
         for problem in &self.problems {
             writeln!(f, "problem: {}\n  next: {}", problem.what, problem.next)?;
@@ -383,7 +386,7 @@ impl fmt::Display for Change {
 }
 
 /// The word that stands for an enum's value in JSON.
-fn word(value: &impl Serialize) -> String {
+pub(super) fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,
         Ok(other) => other.to_string(),

@@ -6,11 +6,12 @@ use super::{
     answers::Synced,
     args::{ResolveArgs, SyncArgs, Take},
     backend::{Backend, ProgressSink},
+    operations::claim,
     tools::{problem_lines, wrong_answer},
 };
 use crate::{
     core::{
-        bridge::{Answer, Ask},
+        bridge::{Answer, Ask, Call},
         error::ToolError,
         protocol::SyncMode,
         sync::{self, Forced, Resolution},
@@ -28,23 +29,18 @@ pub(super) async fn run_sync(
     args: SyncArgs,
     progress: Option<ProgressSink>,
 ) -> Result<Synced, ToolError> {
-    let SyncArgs { studio, mode, paths, overrides, allow_removals } = args;
+    let claim = claim("sync", args.operation_id.as_deref(), &args)?;
+    let SyncArgs { studio, mode, paths, overrides, allow_removals, operation_id: _ } = args;
     let overrides = overrides.unwrap_or_default();
     check_overrides(&overrides)?;
     let paths = paths.map(|paths| project_paths(&backend, paths)).transpose()?;
     let patience = if progress.is_some() { REVIEW_PATIENCE } else { SYNC_PATIENCE };
     let args = sync::SyncArgs { mode, paths, overrides, allow_removals, ..sync::SyncArgs::default() };
-    run(&backend, studio, patience, args, progress).await
+    run(&backend, Call { studio, patience, ask: Ask::Sync(args), operation: claim }, progress).await
 }
 
-async fn run(
-    backend: &Backend,
-    studio: Option<String>,
-    patience: Duration,
-    args: sync::SyncArgs,
-    progress: Option<ProgressSink>,
-) -> Result<Synced, ToolError> {
-    match backend.call(studio, patience, Ask::Sync(args), progress).await? {
+async fn run(backend: &Backend, call: Call, progress: Option<ProgressSink>) -> Result<Synced, ToolError> {
+    match backend.change(call, progress).await? {
         Answer::Receipt(mut receipt) => {
             backend.name_files(&mut receipt);
             Ok(Synced::new(receipt, problem_lines(backend)))
@@ -58,7 +54,8 @@ pub(super) async fn resolve(
     args: ResolveArgs,
     progress: Option<ProgressSink>,
 ) -> Result<Synced, ToolError> {
-    let ResolveArgs { studio, id, take, text, disk_hash, studio_hash } = args;
+    let claim = claim("resolve", args.operation_id.as_deref(), &args)?;
+    let ResolveArgs { studio, id, take, text, disk_hash, studio_hash, operation_id: _ } = args;
     let take = match (take, text) {
         (Take::Disk, None) => Forced::Push,
         (Take::Studio, None) => Forced::Pull,
@@ -70,7 +67,8 @@ pub(super) async fn resolve(
     };
     let resolution = Some(Resolution { id, take, disk: disk_hash, studio: studio_hash });
     let args = sync::SyncArgs { mode: SyncMode::Fastfail, resolution, ..sync::SyncArgs::default() };
-    run(&backend, studio, SYNC_PATIENCE, args, progress).await
+    let call = Call { studio, patience: SYNC_PATIENCE, ask: Ask::Sync(args), operation: claim };
+    run(&backend, call, progress).await
 }
 
 /// Two decisions about one change would leave one of them out.

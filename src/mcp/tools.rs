@@ -13,11 +13,13 @@ use super::{
     },
     args::{GetConsoleOutputArgs, GetScriptArgs, GetStudioModeArgs, RunCodeArgs, StatusArgs, parse},
     backend::{Backend, ProgressSink},
+    get_call::get_call,
+    operations::claim,
     schema, syncing,
 };
 use crate::{
     core::{
-        bridge::{Answer, Ask, StudioScript},
+        bridge::{Answer, Ask, Call, StudioScript},
         console::{Level, Line, Page, Query},
         error::ToolError,
         ids::NodeId,
@@ -28,7 +30,7 @@ use crate::{
 };
 
 /// How long `status` waits; it needs no Studio.
-const STATUS_PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const STATUS_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a read waits for Studio.
 const READ_PATIENCE: Duration = Duration::from_secs(10);
 /// How long `run_code` waits unless it says otherwise.
@@ -116,6 +118,7 @@ pub fn catalogue() -> Vec<Tool> {
         Tool::new("get_script", "Read a script in Studio", Kind::Read, get_script),
         Tool::new("run_code", "Run Luau in Studio", Kind::Change, run_code),
         Tool::new("get_console_output", "Studio's output", Kind::Read, get_console_output),
+        Tool::new("get_call", "What became of a call", Kind::Read, get_call),
         Tool::new("get_studio_mode", "Studio's mode", Kind::Read, get_studio_mode),
     ]
 }
@@ -252,11 +255,25 @@ async fn run_code(
         Some(seconds) if (1.0..=600.0).contains(&seconds) => Duration::from_secs_f64(seconds),
         Some(_) => return Err(ToolError::bad_arguments("argument `timeout`: from 1 to 600 seconds")),
     };
-    let response = passthrough(&backend, "run_code", args.studio.clone(), patience, &args, progress).await?;
+    let claim = claim("run_code", args.operation_id.as_deref(), &(&args.studio, &args))?;
+    let ask = Ask::Tool { name: "run_code", args: to_json(&args), changes: true };
+    let call = Call { studio: args.studio, patience, ask, operation: claim };
+    match backend.change(call, progress).await? {
+        Answer::Tool(response) => run_code_answer(response),
+        _ => Err(wrong_answer("run_code")),
+    }
+}
+
+/// The plugin's response as agents see it.
+pub(super) fn run_code_answer(response: Value) -> Result<RunCode, ToolError> {
     match response {
         Value::String(text) => Ok(RunCode::from_text(text).bounded()),
         response => read_response(response).map(RunCode::bounded),
     }
+}
+
+pub(super) fn to_json(args: &impl Serialize) -> Value {
+    serde_json::to_value(args).expect("arguments came from JSON")
 }
 
 async fn get_console_output(
@@ -335,7 +352,7 @@ fn read_response<T: DeserializeOwned>(response: Value) -> Result<T, ToolError> {
     })
 }
 
-/// Have the plugin carry out the tool of the same name with the same arguments.
+/// Have the plugin carry out the tool of the same name, which only looks, with the same arguments.
 async fn passthrough<A: Serialize>(
     backend: &Backend,
     name: &'static str,
@@ -344,8 +361,8 @@ async fn passthrough<A: Serialize>(
     args: &A,
     progress: Option<ProgressSink>,
 ) -> Result<Value, ToolError> {
-    let args = serde_json::to_value(args).expect("arguments came from JSON");
-    match backend.call(studio, patience, Ask::Tool { name, args }, progress).await? {
+    let ask = Ask::Tool { name, args: to_json(args), changes: false };
+    match backend.call(studio, patience, ask, progress).await? {
         Answer::Tool(response) => Ok(response),
         _ => Err(wrong_answer(name)),
     }

@@ -8,6 +8,7 @@ mod doctor;
 mod errors;
 mod faults;
 mod level0;
+mod operations;
 mod recovery;
 mod rojo;
 mod security;

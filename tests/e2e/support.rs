@@ -13,6 +13,7 @@ use rojo_mcp::{
     Server, ServerConfig,
     headless::{HeadlessConfig, HeadlessStudio, Knobs},
     session::ServeSession,
+    store::Store,
 };
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -63,15 +64,20 @@ pub struct TestServer {
 
 impl TestServer {
     pub async fn start(project: &Path) -> Self {
+        Self::start_with(project, Store::in_memory(), 0).await
+    }
+
+    /// One that remembers in `store`, on a port of its own or on `port`.
+    pub async fn start_with(project: &Path, store: Store, port: u16) -> Self {
         let project = project.to_path_buf();
         let session = tokio::task::spawn_blocking(move || ServeSession::start(&project))
             .await
             .expect("no panic")
             .expect("the project loads");
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("a free port");
         let shutdown = CancellationToken::new();
-        let server =
-            Server::start(listener, ServerConfig::new(Arc::clone(&session), shutdown.clone())).expect("it starts");
+        let config = ServerConfig { store, ..ServerConfig::new(Arc::clone(&session), shutdown.clone()) };
+        let server = Server::start(listener, config).expect("it starts");
         Self { session, port: server.address.port(), shutdown, server: Some(server) }
     }
 

@@ -6,8 +6,9 @@ use super::{Answer, Call, CallerId, PlacePolicy};
 use crate::core::{
     agreement::Kept,
     error::ToolError,
-    ids::{InstanceId, NodeId, RequestId, RunId},
+    ids::{InstanceId, NodeId, OperationId, RequestId, RunId},
     journal::Entry,
+    operations::{Intent, Intention, Outcome},
     protocol::{FrameError, Patch, PluginFrame, ServerFrame, TreePart},
     studios::LinkId,
     sync::{Begun, Draft, FileWrite, MergeJob, Merged, NodeView, Wrote},
@@ -97,6 +98,13 @@ pub enum Event {
         run: RunId,
         /// What came of it.
         done: Worked,
+    },
+    /// The answer to [`Effect::Intend`].
+    Intended {
+        /// For which operation.
+        operation: OperationId,
+        /// Whether it is new, or why that cannot be kept.
+        intention: Result<Intention, ToolError>,
     },
     /// The project's place lists were read again.
     Places(PlacePolicy),
@@ -192,6 +200,20 @@ pub enum Effect {
         run: RunId,
         /// What.
         work: Work,
+    },
+    /// Commit what is meant, before it is sent.
+    Intend {
+        /// The caller's id for it.
+        operation: OperationId,
+        /// What is meant.
+        intent: Intent,
+    },
+    /// Keep what came of an operation, after all that was to be kept before.
+    Record {
+        /// Which.
+        operation: OperationId,
+        /// `None`: it provably never ran.
+        outcome: Option<Outcome>,
     },
     /// A line of a Studio's output.
     Output {

@@ -4,7 +4,11 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::{Answer, Bridge, CallerId, Effect, Waiter, Waiting, What, Work, Worked, calls::unwrap_outcome};
+use super::{
+    Answer, Bridge, CallerId, Effect, Waiter, Waiting, What, Work, Worked,
+    calls::{ledger_deadline, unwrap_outcome},
+    operations::Ran,
+};
 use crate::core::{
     calls::Moment,
     error::{ErrorCode, ToolError},
@@ -67,19 +71,19 @@ impl Bridge {
         now: Moment,
         deadline: Moment,
         studio: StudioKey,
-        caller: CallerId,
+        entry: RequestId,
+        who: Waiter,
         args: SyncArgs,
     ) {
         if !self.studios.get(studio).is_some_and(|studio| studio.is_level1()) {
-            return self.relay_sync(deadline, studio, caller, args);
+            return self.relay_sync(deadline, studio, entry, who, args);
         }
-        let entry = (self.new_id)();
         // Not the entry's id: the plugin learns the run's, and may name it in a result.
         let alone = self.studios.get(studio).is_some_and(|studio| studio.is_alone());
         let (run, step) = Run::start(RunId::from((self.new_id)().as_str()), args, alone);
         let id = run.id().clone();
         let what = What::Run(id.clone());
-        self.calls.open(entry.clone(), deadline, Waiting { studio, who: Waiter::Caller(caller), what });
+        self.calls.open(entry.clone(), ledger_deadline(&who, deadline), Waiting { studio, who, what });
         self.runs
             .insert(id.clone(), ActiveRun { run, studio, deadline, planned: false, parked: None, entry: Some(entry) });
         self.follow(now, &id, step);
@@ -114,7 +118,7 @@ impl Bridge {
 
     pub(super) fn caught_up(&mut self, now: Moment, id: &RunId, result: Result<u32, ToolError>) {
         if !self.runs.contains_key(id) {
-            return self.relay_caught_up(id, result);
+            return self.relay_caught_up(now, id, result);
         }
         let cursor = match result {
             Ok(cursor) => cursor,
@@ -214,7 +218,7 @@ impl Bridge {
             Step::Done(receipt) => {
                 let Some(active) = self.runs.remove(id) else { return };
                 self.remember(active.studio);
-                self.settle_entry(active.entry, Ok(Answer::Receipt(receipt)));
+                self.settle_entry(active.entry, Ok(Answer::Receipt(receipt)), Ran::Known);
             }
         }
     }
@@ -249,14 +253,24 @@ impl Bridge {
     pub(super) fn run_failed(&mut self, id: &RunId, error: ToolError) {
         let Some(active) = self.runs.remove(id) else { return };
         self.cancel_requests_of(id);
-        self.settle_entry(active.entry, Err(error));
+        let ran = match error.code {
+            _ if !active.planned => Ran::Never,
+            ErrorCode::OutcomeUnknown | ErrorCode::StudioLeft | ErrorCode::Reconnecting | ErrorCode::TimedOut => {
+                Ran::Unknown
+            }
+            _ => Ran::Known,
+        };
+        self.settle_entry(active.entry, Err(error), ran);
     }
 
-    fn settle_entry(&mut self, entry: Option<RequestId>, outcome: Result<Answer, ToolError>) {
+    fn settle_entry(&mut self, entry: Option<RequestId>, outcome: Result<Answer, ToolError>, ran: Ran) {
         let Some(waiting) = entry.and_then(|entry| self.calls.settle(&entry)) else { return };
-        if let Waiter::Caller(caller) = waiting.who {
-            self.settle(caller, outcome);
-        }
+        self.finish(waiting.who, outcome, ran);
+    }
+
+    /// From here on, it may have changed something.
+    pub(super) fn changes_something(&self, id: &RunId) -> bool {
+        self.runs.get(id).is_some_and(|active| active.planned)
     }
 
     /// The run's caller has its answer; whatever the run was doing no longer counts.
@@ -286,11 +300,11 @@ impl Bridge {
         )
     }
 
-    pub(super) fn caller_of(&self, id: &RunId) -> Option<CallerId> {
-        let entry = self.runs.get(id)?.entry.as_ref()?;
-        match self.calls.get(entry)?.0.who {
-            Waiter::Caller(caller) => Some(caller),
-            Waiter::Run(_) | Waiter::Probe { .. } => None,
+    pub(super) fn callers_of(&self, id: &RunId) -> Vec<CallerId> {
+        let entry = self.runs.get(id).and_then(|active| active.entry.as_ref());
+        match entry.and_then(|entry| self.calls.get(entry)) {
+            Some((waiting, _)) => self.callers(&waiting.who),
+            None => Vec::new(),
         }
     }
 
