@@ -6,6 +6,7 @@
 
 mod bases;
 mod calls;
+mod copies;
 mod events;
 mod late;
 mod level0;
