@@ -101,7 +101,8 @@ impl Roots {
     /// that project's folder, where librojo's own globs do not reach.
     pub fn ignores(&self, path: &Path) -> bool {
         let mut owners = self.outside.iter().filter(|(root, _)| path.starts_with(root) && path != root).peekable();
-        owners.peek().is_some()
+        !self.contains(path)
+            && owners.peek().is_some()
             && owners.all(|(_, owner)| {
                 let (Some(file), Some(folder)) = (self.projects.get(owner), owner.parent()) else { return false };
                 ignored(&file.project, &relative(folder, path))
