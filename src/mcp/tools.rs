@@ -131,9 +131,9 @@ async fn status(
         return Err(wrong_answer("status"));
     };
     let project = backend.session.project();
-    let next = "mend the file; it is read again as soon as it is saved";
+    let problems = backend.session.problems().into_iter();
     let mut problems: Vec<Problem> =
-        problem_lines(&backend).into_iter().map(|what| Problem { what, next: next.into() }).collect();
+        problems.map(|problem| Problem { what: problem.to_string(), next: problem.hint().into() }).collect();
     if studios.is_empty() {
         let ToolError { message, hint, .. } = ToolError::no_studio();
         problems.push(Problem { what: message, next: hint });
@@ -155,19 +155,9 @@ async fn run_sync(
     let paths = paths.map(|paths| project_paths(&backend, paths)).transpose()?;
     let ask = Ask::Sync(sync::SyncArgs { mode, paths });
     match backend.call(studio, SYNC_PATIENCE, ask, progress).await? {
-        Answer::Receipt(receipt) => Ok(Synced::new(receipt, problem_lines(&backend))),
+        Answer::Receipt(receipt) => Ok(Synced::new(receipt, &backend.session.problems(), backend.session.warning())),
         _ => Err(wrong_answer("sync")),
     }
-}
-
-fn problem_lines(backend: &Backend) -> Vec<String> {
-    let problems = backend.session.problems().into_iter();
-    problems
-        .map(|problem| match &problem.path {
-            Some(path) => format!("{}: {}", path.display(), problem.message),
-            None => problem.message,
-        })
-        .collect()
 }
 
 /// Paths as a person or agent writes them, as paths below the project's folder.
@@ -205,7 +195,7 @@ async fn get_script(
     let look = backend.session.look(&[id]).1.into_iter().flatten().next();
     let disk = look.as_ref().and_then(|look| look.hash);
     let fs_path = look.and_then(|look| look.fs_path).map(|path| path.to_string_lossy().replace('\\', "/"));
-    Ok(script_answer(script, base, disk, fs_path, lines))
+    Ok(Script { warning: backend.session.warning(), ..script_answer(script, base, disk, fs_path, lines) })
 }
 
 fn find_script(backend: &Backend, args: &GetScriptArgs) -> Result<NodeId, ToolError> {
@@ -271,6 +261,7 @@ fn script_answer(
         first_line: from,
         truncated,
         next: (last < all.len()).then_some(last + 1),
+        warning: None,
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 use librojo::Project;
 use memofs::{InMemoryFs, Vfs, VfsSnapshot};
 
-use super::{disk::Stamp, isolate::Withdrawn, roots::Roots, types::Problem, watch::Watch};
+use super::{disk::Stamp, isolate::Withdrawn, problems::Problem, roots::Roots, watch::Watch};
 
 /// What we hold at a path.
 #[derive(Debug)]

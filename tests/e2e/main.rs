@@ -9,6 +9,7 @@ mod recovery;
 mod rojo;
 mod security;
 mod stdio;
+mod supervision;
 mod support;
 mod sync;
 mod transcript;
