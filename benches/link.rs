@@ -13,7 +13,7 @@ use futures_util::{SinkExt, StreamExt};
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, body::Bytes, client::conn::http1::SendRequest};
 use hyper_util::rt::TokioIo;
-use rojo_mcp::{Server, session::ServeSession};
+use rojo_mcp::{Server, ServerConfig, session::ServeSession};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
@@ -34,7 +34,7 @@ async fn main() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
     let shutdown = CancellationToken::new();
     let session = session.expect("it loads");
-    let server = Server::start(listener, Arc::clone(&session), Vec::new(), shutdown).expect("it starts");
+    let server = Server::start(listener, ServerConfig::new(Arc::clone(&session), shutdown)).expect("it starts");
     let port = server.address.port();
     let mut http = connect(port).await;
     report("plain HTTP (GET /)", plain(&mut http, port).await, Some(floor));

@@ -71,6 +71,7 @@ impl Running {
         let child = Command::new(env!("CARGO_BIN_EXE_rojo-mcp"))
             .args(["serve", "--port", &port.to_string()])
             .arg(project)
+            .env(rojo_mcp::state::STATE_FOLDER_VARIABLE, project.join(".state"))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();

@@ -18,8 +18,11 @@ pub const STATE_FOLDER_VARIABLE: &str = "ROJO_MCP_STATE";
 pub struct StateFolder(PathBuf);
 
 impl StateFolder {
-    /// That of the project at `project` (a folder or a project file), in the user's state folder:
-    /// `$ROJO_MCP_STATE`, or `rojo-mcp` below the place that the system has for such things.
+    /// That of the project file at `project` ([`find_project`] names it for a folder), in the user's
+    /// state folder: `$ROJO_MCP_STATE`, or `rojo-mcp` below the place that the system has for such
+    /// things. A folder and the project file in it would have two.
+    ///
+    /// [`find_project`]: crate::session::find_project
     ///
     /// # Errors
     /// The project does not exist, the user has no such folder, or it cannot be made.
@@ -40,6 +43,7 @@ impl StateFolder {
     /// The project does not exist, or the folder cannot be made.
     pub fn below(root: &Path, project: &Path) -> io::Result<Self> {
         let canonical = project.canonicalize()?;
+        let canonical = as_folder(&canonical);
         let digest = Sha1::digest(canonical.as_os_str().as_encoded_bytes());
         let folder = root.join(digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
         make_private(&folder)?;
@@ -50,6 +54,14 @@ impl StateFolder {
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
+}
+
+/// A folder stands for its default project file.
+fn as_folder(project: &Path) -> &Path {
+    let is_default = project
+        .file_name()
+        .is_some_and(|name| ["default.project.json", "default.project.jsonc"].iter().any(|default| name == *default));
+    project.parent().filter(|_| is_default).unwrap_or(project)
 }
 
 /// Make `folder`, for the user's eyes alone.
@@ -76,6 +88,10 @@ mod tests {
         let state = |project: &Path| StateFolder::below(root.path(), project).expect("a state folder");
         assert_eq!(state(&one), state(&two.join("../one")));
         assert_ne!(state(&one), state(&two));
+        fs::File::create(one.join("default.project.json")).expect("a project file");
+        fs::File::create(one.join("test.project.json")).expect("another");
+        assert_eq!(state(&one), state(&one.join("default.project.json")));
+        assert_ne!(state(&one), state(&one.join("test.project.json")));
         assert!(state(&one).path("store.redb").starts_with(root.path()));
         #[cfg(unix)]
         {

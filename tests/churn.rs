@@ -31,7 +31,7 @@ use picture::Picture;
 use rbx_dom_weak::types::{Ref, Variant};
 use repository::{Dice, Repository};
 use rojo_mcp::{
-    Server,
+    Server, ServerConfig,
     session::{Health, ServeSession},
 };
 use serde::Serialize;
@@ -111,7 +111,7 @@ async fn open(project: &Path) -> Arc<ServeSession> {
 
 async fn serve(session: &Arc<ServeSession>) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
-    let server = Server::start(listener, Arc::clone(session), Vec::new(), CancellationToken::new());
+    let server = Server::start(listener, ServerConfig::new(Arc::clone(session), CancellationToken::new()));
     server.expect("it starts").address.port()
 }
 

@@ -111,7 +111,7 @@ text_id!(
     InstanceId
 );
 text_id!(
-    /// An instance that only Studio has: `x1`, `x2`, … for as long as the plugin is loaded.
+    /// An instance that only Studio has: `x1`, `x2`, … for as long as that is so. Never given to another.
     TempId
 );
 text_id!(

@@ -63,6 +63,17 @@ impl TextHash {
         sha.update(text.as_bytes());
         Self(sha.finalize().into())
     }
+
+    /// Its 20 bytes.
+    pub fn as_bytes(&self) -> &[u8; 20] {
+        &self.0
+    }
+}
+
+impl From<[u8; 20]> for TextHash {
+    fn from(bytes: [u8; 20]) -> Self {
+        Self(bytes)
+    }
 }
 
 impl fmt::Display for TextHash {

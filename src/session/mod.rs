@@ -48,6 +48,7 @@ use librojo::{RojoTree, SessionId};
 use rbx_dom_weak::types::Ref;
 use tokio::sync::{broadcast, watch as tokio_watch};
 
+pub use engine::find_project;
 pub use problems::{Health, Problem, ProblemKind};
 pub use types::{CursorGone, Look, Message, MessageBatch, ProjectInfo, SessionError, Target};
 

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rojo_mcp::{Server, session::ServeSession};
+use rojo_mcp::{Server, ServerConfig, session::ServeSession};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -98,7 +98,8 @@ impl Pair {
         let session = open(folder.path()).await.expect("the project starts");
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let shutdown = CancellationToken::new();
-        let server = Server::start(listener, Arc::clone(&session), Vec::new(), shutdown.clone()).expect("it starts");
+        let server =
+            Server::start(listener, ServerConfig::new(Arc::clone(&session), shutdown.clone())).expect("it starts");
         let (ours, spare) = (server.address.port(), Some(Spare::start()));
         Self { folder, session, ours, stock: None, spare, shutdown, tally: Tally::default() }
     }
@@ -269,7 +270,7 @@ async fn open(project: &Path) -> Result<Arc<ServeSession>, String> {
 async fn fresh_shape(session: Arc<ServeSession>) -> Shape {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
     let shutdown = CancellationToken::new();
-    let server = Server::start(listener, session, Vec::new(), shutdown.clone()).expect("it starts");
+    let server = Server::start(listener, ServerConfig::new(session, shutdown.clone())).expect("it starts");
     let tree = client::read(server.address.port()).await.expect("an answer");
     shutdown.cancel();
     shape::of(&tree.instances)

@@ -105,7 +105,7 @@ fn c33_every_rule_by_its_name_and_what_init_files_make_of_them() {
         "text",
         "ignore",
     ];
-    let projects = uses.map(|uses| with(uses));
+    let projects = uses.map(with);
     let edits: Vec<[Do; 1]> =
         projects.iter().map(|text| [Write("default.project.json", Box::leak(text.clone().into_boxed_str()))]).collect();
     let steps: Vec<(&str, &[Do])> = uses.into_iter().zip(edits.iter().map(|edit| &edit[..])).collect();

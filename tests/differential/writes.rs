@@ -8,7 +8,7 @@ use librojo::{
     web_api::{InstanceUpdate, ReadResponse},
 };
 use rbx_dom_weak::types::{Ref, Variant};
-use rojo_mcp::{Server, session::ServeSession};
+use rojo_mcp::{Server, ServerConfig, session::ServeSession};
 use serde::Serialize;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -55,7 +55,7 @@ impl Side {
         let folder = Self::folder();
         let session = ServeSession::start(folder.path()).expect("the project starts");
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
-        let server = Server::start(listener, session, Vec::new(), CancellationToken::new()).expect("it starts");
+        let server = Server::start(listener, ServerConfig::new(session, CancellationToken::new())).expect("it starts");
         Self { folder, port: server.address.port(), _stock: None }
     }
 

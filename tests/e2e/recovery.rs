@@ -3,13 +3,13 @@
 use std::{
     net::TcpListener,
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
 };
 
 use rojo_mcp::session::ServeSession;
 use serde_json::json;
 
-use crate::support::{Agent, TestServer, demo, headless, save, until};
+use crate::support::{Agent, TestServer, demo, headless, program, save, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_socket_comes_back_and_the_call_on_it_has_a_known_outcome() {
@@ -62,7 +62,7 @@ impl Drop for Killed {
 }
 
 fn serve(project: &Path, port: u16) -> Killed {
-    let child = Command::new(env!("CARGO_BIN_EXE_rojo-mcp"))
+    let child = program(project)
         .args(["serve", "--port", &port.to_string()])
         .arg(project)
         .stdout(Stdio::null())

@@ -9,10 +9,10 @@ use tokio::{
     process::{Child, Command},
 };
 
-use crate::support::{BOUND, demo, save, until};
+use crate::support::{BOUND, demo, program, save, until};
 
 fn spawn(project: &std::path::Path, extra: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_rojo-mcp"))
+    Command::from(program(project))
         .arg("mcp")
         .arg(project)
         .args(extra)

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::{Request, StatusCode, body::Bytes, header::HeaderMap};
 use hyper_util::rt::TokioIo;
 use rojo_mcp::{
-    Server,
+    Server, ServerConfig,
     headless::{HeadlessConfig, HeadlessStudio, Knobs},
     session::ServeSession,
 };
@@ -41,6 +41,18 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Where our programs keep the state of a project: inside its temporary folder, so that it goes with it.
+pub fn state_root(project: &Path) -> PathBuf {
+    project.join(".state")
+}
+
+/// Our program, with such a state folder.
+pub fn program(project: &Path) -> std::process::Command {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rojo-mcp"));
+    command.env(rojo_mcp::state::STATE_FOLDER_VARIABLE, state_root(project));
+    command
+}
+
 /// A server in this process.
 pub struct TestServer {
     pub session: Arc<ServeSession>,
@@ -58,7 +70,8 @@ impl TestServer {
             .expect("the project loads");
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let shutdown = CancellationToken::new();
-        let server = Server::start(listener, Arc::clone(&session), Vec::new(), shutdown.clone()).expect("it starts");
+        let server =
+            Server::start(listener, ServerConfig::new(Arc::clone(&session), shutdown.clone())).expect("it starts");
         Self { session, port: server.address.port(), shutdown, server: Some(server) }
     }
 

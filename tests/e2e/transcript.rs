@@ -4,13 +4,13 @@
 
 use std::{
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
 };
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::support::{Agent, BOUND, demo, save};
+use crate::support::{Agent, BOUND, demo, program, save};
 
 const BEGIN: &str = "<!-- transcript: written by tests/e2e/transcript.rs -->\n";
 const END: &str = "<!-- end of the transcript -->\n";
@@ -22,7 +22,7 @@ struct Serving {
 }
 
 async fn serve_headless(project: &Path) -> (Serving, u16) {
-    let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_rojo-mcp"))
+    let mut child = tokio::process::Command::from(program(project))
         .arg("serve")
         .arg(project)
         .args(["--headless", "--port", "0"])
@@ -109,7 +109,7 @@ fn plain(text: &str, project: &Path, port: u16) -> String {
 fn a_wrong_command_line_says_what_to_do() {
     let project = demo();
     let run = |args: &[&str]| {
-        let child: Child = Command::new(env!("CARGO_BIN_EXE_rojo-mcp"))
+        let child: Child = program(project.path())
             .args(args)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -140,11 +140,8 @@ fn c86_a_busy_port_is_said_in_one_line_and_nothing_claims_to_listen() {
     let project = demo();
     let busy = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     let port = busy.local_addr().expect("an address").port().to_string();
-    let output = Command::new(env!("CARGO_BIN_EXE_rojo-mcp"))
-        .args(["serve", "--port", &port])
-        .arg(project.path())
-        .output()
-        .expect("the binary runs");
+    let output =
+        program(project.path()).args(["serve", "--port", &port]).arg(project.path()).output().expect("the binary runs");
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
     let text = String::from_utf8_lossy(&output.stderr);

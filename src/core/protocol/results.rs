@@ -64,7 +64,7 @@ pub struct Fact {
     /// The node; absent for `extra`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<NodeId>,
-    /// For `extra`: names the instance for as long as the plugin is loaded.
+    /// For `extra`: names the instance for as long as only Studio has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temp_id: Option<TempId>,
     /// For `extra`: the node it stands below.

@@ -14,7 +14,7 @@ const FILES: [(&str, &str); 8] = [
     ("datatypes", include_str!("../conformance/datatypes.luau")),
 ];
 /// Checks must not vanish silently: raise this with them.
-const FEWEST: f64 = 240.0;
+const FEWEST: f64 = 242.0;
 
 #[tokio::test]
 async fn the_simulation_behaves_as_the_engine() {
