@@ -12,6 +12,7 @@ use rbx_dom_weak::ustr;
 
 use super::{
     check,
+    globs::{self, is_ignored},
     mirror::Mirror,
     projects::{self, companions, stand_in},
 };
@@ -48,12 +49,17 @@ impl Mirror {
     /// # Errors
     /// The main project file cannot be used.
     pub fn snapshot(&mut self, context: &InstanceContext, path: &Path) -> Attempt {
-        let first = self.attempt(context, path);
-        if first.is_ok() {
-            return first;
+        let mut attempt = self.attempt(context, path);
+        if attempt.is_err() {
+            self.isolate(context, path);
+            attempt = self.attempt(context, path).map_err(|message| self.diagnose(path).unwrap_or(message));
         }
-        self.isolate(context, path);
-        self.attempt(context, path).map_err(|message| self.diagnose(path).unwrap_or(message))
+        if let Ok(Some(snapshot)) = &mut attempt
+            && self.roots.reach_outside()
+        {
+            globs::prune(snapshot);
+        }
+        attempt
     }
 
     /// Try everything again that was withdrawn. Returns what that is.
@@ -185,12 +191,6 @@ impl Mirror {
         }
         self.withdrawn.insert(path.to_path_buf(), Withdrawn { message, content });
     }
-}
-
-/// Whether librojo leaves `path` out of the folder it lies in.
-pub(super) fn is_ignored(context: &InstanceContext, path: &Path) -> bool {
-    let mut matching = context.path_ignore_rules.iter().filter(|rule| rule.matches(path));
-    matching.next_back().is_some_and(|rule| !rule.is_negation())
 }
 
 /// The context that `project` gives to what is in it. Its rules cannot be named from here, so

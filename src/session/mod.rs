@@ -12,6 +12,7 @@ mod check;
 mod depth;
 mod disk;
 mod engine;
+mod globs;
 mod isolate;
 mod jsonc;
 mod mirror;

@@ -11,7 +11,7 @@ use rbx_dom_weak::{
     ustr,
 };
 
-use super::{disk, engine::Engine, isolate::is_ignored, run::Command};
+use super::{disk, engine::Engine, globs::is_ignored, run::Command};
 use crate::files::{Rules, ScriptFile};
 
 /// `RunContext.Client`.

@@ -126,6 +126,11 @@ impl Roots {
             })
     }
 
+    /// Whether some project has globs for what lies outside its folder.
+    pub fn reach_outside(&self) -> bool {
+        !self.outside.is_empty()
+    }
+
     /// A project file has new contents.
     pub fn changed(&mut self, path: &Path) {
         self.unread.insert(path.to_path_buf());

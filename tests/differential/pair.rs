@@ -33,6 +33,9 @@ const FRESH_STOCK: Duration = Duration::from_secs(2);
 /// How long Rojo may take to start.
 const STOCK_START: Duration = Duration::from_secs(60);
 
+/// How often it may crash soon after a start.
+const STOCK_CRASHES: usize = 3;
+
 const LOOK_AGAIN: Duration = Duration::from_millis(15);
 
 /// Panics of our sessions: they are survived, so that only this tells.
@@ -146,6 +149,11 @@ impl Pair {
         }
         match self.restart().await {
             Ok(()) => {
+                for _ in 0..STOCK_CRASHES {
+                    if self.stock_becomes(&wanted, FRESH_STOCK).await.is_err() && !self.stock_lives() {
+                        self.restart().await?;
+                    }
+                }
                 self.stock_becomes(&wanted, FRESH_STOCK).await?;
                 self.tally.restarted += 1;
                 Ok(())
@@ -198,8 +206,12 @@ impl Pair {
         }
     }
 
+    fn stock_lives(&mut self) -> bool {
+        self.stock.as_mut().is_some_and(Stock::is_alive)
+    }
+
     async fn restarted_if_dead(&mut self) -> Result<(), String> {
-        if self.stock.as_mut().is_some_and(Stock::is_alive) { Ok(()) } else { self.restart().await }
+        if self.stock_lives() { Ok(()) } else { self.restart().await }
     }
 
     async fn restart(&mut self) -> Result<(), String> {
