@@ -15,5 +15,6 @@ mod stdio;
 mod supervision;
 mod support;
 mod sync;
+mod sync_both_ways;
 mod transcript;
 mod undo;

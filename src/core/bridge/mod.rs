@@ -4,7 +4,9 @@
 //! whoever owns it (the hub, or a test) carries the effects out and brings their results back as
 //! events. `now` is the time since the owner started.
 
+mod bases;
 mod calls;
+mod events;
 mod level0;
 mod links;
 mod places;
@@ -16,10 +18,10 @@ mod trees;
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
-    sync::Arc,
     time::Duration,
 };
 
+pub use events::{Effect, Event, Work, Worked};
 pub use places::PlacePolicy;
 use runs::ActiveRun;
 pub use runs::StudioScript;
@@ -29,168 +31,15 @@ use super::{
     console::{Page, Query},
     error::ToolError,
     ids::{NodeId, RequestId, RunId, ServerId, TreeId},
-    protocol::{FrameError, HEARTBEAT, Patch, PlanOp, PluginFrame, Request, RequestBody, ServerFrame, TreePart},
+    protocol::{HEARTBEAT, PlanOp, Request, RequestBody, ServerFrame},
     studios::{LinkId, StudioKey, StudioStatus, Studios},
-    sync::{NodeView, Receipt, SyncArgs},
+    sync::{Receipt, SyncArgs},
     text::TextHash,
 };
 
 /// Someone who waits for the outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallerId(pub u64);
-
-/// What happened.
-#[derive(Debug)]
-pub enum Event {
-    /// A WebSocket was opened.
-    Opened {
-        /// Which.
-        link: LinkId,
-    },
-    /// A frame came, or something that should have been one.
-    Frame {
-        /// From where.
-        link: LinkId,
-        /// What.
-        frame: Result<PluginFrame, FrameError>,
-    },
-    /// A WebSocket's other end answered [`Effect::Ping`].
-    Pong {
-        /// Which.
-        link: LinkId,
-    },
-    /// A frame was too large to be sent and was not.
-    NotSent {
-        /// The request it was, if it was one.
-        request: Option<RequestId>,
-        /// Its size in bytes.
-        size: usize,
-    },
-    /// A WebSocket is gone, from whichever side.
-    Closed {
-        /// Which.
-        link: LinkId,
-        /// As far as it is known.
-        reason: String,
-    },
-    /// An agent calls.
-    Call {
-        /// Who waits.
-        caller: CallerId,
-        /// For what.
-        call: Call,
-    },
-    /// A caller no longer waits.
-    Abandon {
-        /// Who.
-        caller: CallerId,
-    },
-    /// The answer to [`Effect::BuildTree`].
-    TreeBuilt {
-        /// For whom.
-        link: LinkId,
-        /// The parts, at least one.
-        parts: Vec<TreePart>,
-    },
-    /// The tree changed.
-    Patched(Arc<Patch>),
-    /// Changes of the tree were lost on the way.
-    TreeRestarted,
-    /// The answer to [`Effect::CatchUp`].
-    CaughtUp {
-        /// For which run.
-        run: RunId,
-        /// The tree's version, or why the disk could not be read.
-        result: Result<u32, ToolError>,
-    },
-    /// The answer to [`Effect::Look`].
-    Looked {
-        /// For which run.
-        run: RunId,
-        /// What there is.
-        views: HashMap<NodeId, NodeView>,
-    },
-    /// The project's place lists were read again.
-    Places(PlacePolicy),
-    /// Time has passed.
-    Tick,
-    /// The server stops.
-    Shutdown,
-}
-
-/// What is to be done.
-#[derive(Debug, PartialEq)]
-pub enum Effect {
-    /// Put a frame into a link's outbox.
-    Send {
-        /// Where.
-        link: LinkId,
-        /// What.
-        frame: ServerFrame,
-    },
-    /// Ask a WebSocket's other end for a sign of life, below the frames.
-    Ping {
-        /// Which.
-        link: LinkId,
-    },
-    /// Close a link once its outbox is empty.
-    Close {
-        /// Which.
-        link: LinkId,
-        /// For the close frame.
-        reason: String,
-    },
-    /// A call has its outcome.
-    Settle {
-        /// Who waited.
-        caller: CallerId,
-        /// What came of it.
-        outcome: Result<Answer, ToolError>,
-    },
-    /// Tell a caller how far its call is.
-    Progress {
-        /// Who waits.
-        caller: CallerId,
-        /// Grows.
-        progress: f64,
-        /// Where it ends.
-        total: Option<f64>,
-        /// In words.
-        message: Option<String>,
-    },
-    /// Make the parts of the tree.
-    BuildTree {
-        /// For whom.
-        link: LinkId,
-    },
-    /// Have the serve session read the disk now.
-    CatchUp {
-        /// For which run.
-        run: RunId,
-        /// Only these, or everything.
-        paths: Option<Vec<String>>,
-    },
-    /// Look nodes up in the tree.
-    Look {
-        /// For which run.
-        run: RunId,
-        /// Which.
-        ids: Vec<NodeId>,
-        /// Of these with all that is below them.
-        subtrees: Vec<NodeId>,
-    },
-    /// A line of a Studio's output.
-    Output {
-        /// Which Studio.
-        studio: String,
-        /// `Enum.MessageType` as a number.
-        level: u8,
-        /// Its text.
-        message: String,
-    },
-    /// Something for the log.
-    Note(String),
-}
 
 /// What an agent wants.
 #[derive(Debug, Clone, PartialEq)]
@@ -355,6 +204,8 @@ impl Bridge {
             Event::TreeRestarted => self.restart_trees(),
             Event::CaughtUp { run, result } => self.caught_up(now, &run, result),
             Event::Looked { run, views } => self.looked(now, &run, views),
+            Event::BasesLoaded { place, kept } => self.bases_loaded(now, &place, kept),
+            Event::Worked { run, done } => self.worked(now, &run, done),
             Event::Places(places) => self.apply_places(now, places),
             Event::Tick => self.tick(now),
             Event::Shutdown => self.shutdown(),
