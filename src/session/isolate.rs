@@ -13,6 +13,7 @@ use rbx_dom_weak::ustr;
 use super::{
     check,
     globs::{self, is_ignored},
+    graft::Grafter,
     mirror::Mirror,
     projects::{self, companions, stand_in},
 };
@@ -49,15 +50,19 @@ impl Mirror {
     /// # Errors
     /// The main project file cannot be used.
     pub fn snapshot(&mut self, context: &InstanceContext, path: &Path) -> Attempt {
+        if self.plain.holds(path) {
+            return Ok(Grafter::new(&self.plain).script(context, path));
+        }
         let mut attempt = self.attempt(context, path);
         if attempt.is_err() {
             self.isolate(context, path);
             attempt = self.attempt(context, path).map_err(|message| self.diagnose(path).unwrap_or(message));
         }
-        if let Ok(Some(snapshot)) = &mut attempt
-            && self.roots.reach_outside()
-        {
-            globs::prune(snapshot);
+        if let Ok(Some(snapshot)) = &mut attempt {
+            Grafter::new(&self.plain).complete(snapshot);
+            if self.roots.reach_outside() {
+                globs::prune(snapshot);
+            }
         }
         attempt
     }

@@ -6,5 +6,6 @@ mod kit;
 mod live;
 mod lost;
 mod odd;
+mod plain;
 mod query;
 mod reconcile;
