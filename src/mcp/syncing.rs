@@ -7,7 +7,7 @@ use super::{
     args::{ResolveArgs, SyncArgs, Take},
     backend::{Backend, ProgressSink},
     operations::claim,
-    tools::{problem_lines, wrong_answer},
+    tools::wrong_answer,
 };
 use crate::{
     core::{
@@ -43,7 +43,7 @@ async fn run(backend: &Backend, call: Call, progress: Option<ProgressSink>) -> R
     match backend.change(call, progress).await? {
         Answer::Receipt(mut receipt) => {
             backend.name_files(&mut receipt);
-            Ok(Synced::new(receipt, problem_lines(backend)))
+            Ok(Synced::new(receipt, &backend.session.problems(), backend.session.warning()))
         }
         _ => Err(wrong_answer("sync")),
     }
