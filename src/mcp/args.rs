@@ -58,6 +58,21 @@ pub struct ResolveArgs {
     pub studio_hash: Option<TextHash>,
 }
 
+/// Take an earlier sync back, on disk and in Studio together. What was changed since is left as it is.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UndoArgs {
+    /// Which Studio, if several are connected
+    #[serde(default)]
+    pub studio: Option<String>,
+    /// `journal` of a sync's answer; the last sync if absent
+    #[serde(default)]
+    pub change: Option<u64>,
+    /// Take back what can be, even if something cannot
+    #[serde(default)]
+    pub partial: bool,
+}
+
 /// Whose text counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use super::{
     answers::Synced,
-    args::{ResolveArgs, SyncArgs, Take},
+    args::{ResolveArgs, SyncArgs, Take, UndoArgs},
     backend::{Backend, ProgressSink},
     tools::{problem_lines, wrong_answer},
 };
@@ -13,7 +13,7 @@ use crate::{
         bridge::{Answer, Ask},
         error::ToolError,
         protocol::SyncMode,
-        sync::{self, Forced, Resolution},
+        sync::{self, Forced, Resolution, Undo},
     },
     session::Target,
 };
@@ -70,6 +70,18 @@ pub(super) async fn resolve(
     };
     let resolution = Some(Resolution { id, take, disk: disk_hash, studio: studio_hash });
     let args = sync::SyncArgs { mode: SyncMode::Fastfail, resolution, ..sync::SyncArgs::default() };
+    run(&backend, studio, SYNC_PATIENCE, args, progress).await
+}
+
+pub(super) async fn undo(
+    backend: Arc<Backend>,
+    args: UndoArgs,
+    progress: Option<ProgressSink>,
+) -> Result<Synced, ToolError> {
+    let UndoArgs { studio, change, partial } = args;
+    let mode = if partial { SyncMode::Standard } else { SyncMode::Fastfail };
+    let undo = Some(Undo { journal: change });
+    let args = sync::SyncArgs { mode, undo, ..sync::SyncArgs::default() };
     run(&backend, studio, SYNC_PATIENCE, args, progress).await
 }
 

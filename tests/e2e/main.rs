@@ -15,5 +15,6 @@ mod stdio;
 mod support;
 mod sync;
 mod sync_both_ways;
+mod sync_undo;
 mod transcript;
 mod undo;

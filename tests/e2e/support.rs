@@ -13,6 +13,7 @@ use rojo_mcp::{
     Server, ServerConfig,
     headless::{HeadlessConfig, HeadlessStudio, Knobs},
     session::ServeSession,
+    store::Store,
 };
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -63,6 +64,11 @@ pub struct TestServer {
 
 impl TestServer {
     pub async fn start(project: &Path) -> Self {
+        Self::remembering(project, Store::in_memory()).await
+    }
+
+    /// With what another server of the project has left.
+    pub async fn remembering(project: &Path, store: Store) -> Self {
         let project = project.to_path_buf();
         let session = tokio::task::spawn_blocking(move || ServeSession::start(&project))
             .await
@@ -70,8 +76,8 @@ impl TestServer {
             .expect("the project loads");
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let shutdown = CancellationToken::new();
-        let server =
-            Server::start(listener, ServerConfig::new(Arc::clone(&session), shutdown.clone())).expect("it starts");
+        let config = ServerConfig { store, ..ServerConfig::new(Arc::clone(&session), shutdown.clone()) };
+        let server = Server::start(listener, config).expect("it starts");
         Self { session, port: server.address.port(), shutdown, server: Some(server) }
     }
 
@@ -117,13 +123,18 @@ impl Drop for TestServer {
 
 /// A headless Studio that dials this port.
 pub fn headless(port: u16, place: Vec<u8>) -> HeadlessStudio {
+    headless_of(port, place, 0)
+}
+
+/// The same, with a place that was published.
+pub fn headless_of(port: u16, place: Vec<u8>, place_id: u64) -> HeadlessStudio {
     let mut settings = serde_json::Map::new();
     settings.insert("RojoMcpServer".into(), format!("127.0.0.1:{port}").into());
     HeadlessStudio::start(HeadlessConfig {
         place,
         plugin: rojo_mcp::plugin_model::build().expect("the plugin builds"),
         settings,
-        place_id: 0,
+        place_id,
         place_name: "Lantern Run".into(),
         knobs: Knobs::default(),
     })

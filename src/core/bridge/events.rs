@@ -10,7 +10,7 @@ use crate::core::{
     journal::Entry,
     protocol::{FrameError, Patch, PluginFrame, ServerFrame, TreePart},
     studios::LinkId,
-    sync::{Begun, Draft, FileWrite, MergeJob, Merged, NodeView, Wrote},
+    sync::{Begun, Draft, FileWrite, MergeJob, Merged, NodeView, Recalled, Undo, Wrote},
 };
 
 /// What happened.
@@ -213,6 +213,13 @@ pub enum Work {
     Merge(Vec<MergeJob>),
     /// Begin an entry of the journal, on the disk before anything else is done.
     Begin(Draft),
+    /// Read an entry of the journal, with its texts.
+    Recall {
+        /// In which place it was written.
+        place: InstanceId,
+        /// Which.
+        undo: Undo,
+    },
     /// Write files.
     Write(Vec<FileWrite>),
     /// Keep what was agreed, and finish the entry.
@@ -235,6 +242,8 @@ pub enum Worked {
     Merged(Vec<Merged>),
     /// Whether there is an entry.
     Begun(Begun),
+    /// The entry, or why it cannot be had.
+    Recalled(Result<Recalled, String>),
     /// In the order of the writes.
     Written(Vec<Wrote>),
     /// It is kept, or why not.
