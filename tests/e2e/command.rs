@@ -266,7 +266,8 @@ async fn an_undo_takes_a_sync_back_and_ends_as_a_sync_does() {
     assert!(undone.stdout.contains(CONFIG) && undone.stdout.contains("success: "), "{}", undone.stdout);
     assert_eq!(agent.eval(source).await, before);
     let again = run(project.path(), "undo", &["--change", &done.json()["journal"].to_string()]).await;
-    assert!(again.status != Some(0) && again.stderr.contains("taken back already"), "{}", again.stderr);
+    assert_eq!(again.status, Some(1));
+    assert!(again.stdout.contains("taken back already"), "{}{}", again.stdout, again.stderr);
 
     assert_eq!(run(project.path(), "sync", &[]).await.status, Some(0));
     agent.eval("game.ReplicatedStorage.Shared.Config.Source = '-- newer'").await;
