@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use super::{
     answers::Synced,
-    args::{ResolveArgs, SyncArgs, Take},
+    args::{ResolveArgs, SyncArgs, Take, UndoArgs},
     backend::{Backend, ProgressSink},
     operations::claim,
     tools::wrong_answer,
@@ -14,7 +14,7 @@ use crate::{
         bridge::{Answer, Ask, Call},
         error::ToolError,
         protocol::SyncMode,
-        sync::{self, Forced, Resolution},
+        sync::{self, Forced, Resolution, Undo},
     },
     session::Target,
 };
@@ -67,6 +67,20 @@ pub(super) async fn resolve(
     };
     let resolution = Some(Resolution { id, take, disk: disk_hash, studio: studio_hash });
     let args = sync::SyncArgs { mode: SyncMode::Fastfail, resolution, ..sync::SyncArgs::default() };
+    let call = Call { studio, patience: SYNC_PATIENCE, ask: Ask::Sync(args), operation: claim };
+    run(&backend, call, progress).await
+}
+
+pub(super) async fn undo(
+    backend: Arc<Backend>,
+    args: UndoArgs,
+    progress: Option<ProgressSink>,
+) -> Result<Synced, ToolError> {
+    let claim = claim("undo", args.operation_id.as_deref(), &args)?;
+    let UndoArgs { studio, change, partial, operation_id: _ } = args;
+    let mode = if partial { SyncMode::Standard } else { SyncMode::Fastfail };
+    let undo = Some(Undo { journal: change });
+    let args = sync::SyncArgs { mode, undo, ..sync::SyncArgs::default() };
     let call = Call { studio, patience: SYNC_PATIENCE, ask: Ask::Sync(args), operation: claim };
     run(&backend, call, progress).await
 }

@@ -115,6 +115,7 @@ pub fn catalogue() -> Vec<Tool> {
         Tool::new("status", "Status", Kind::Read, status),
         Tool::new("sync", "Sync files and Studio", Kind::Change, syncing::run_sync),
         Tool::new("resolve", "Settle a conflict", Kind::Change, syncing::resolve),
+        Tool::new("undo", "Take a sync back", Kind::Change, syncing::undo),
         Tool::new("get_script", "Read a script in Studio", Kind::Read, get_script),
         Tool::new("run_code", "Run Luau in Studio", Kind::Change, run_code),
         Tool::new("get_console_output", "Studio's output", Kind::Read, get_console_output),

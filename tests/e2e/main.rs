@@ -18,5 +18,6 @@ mod supervision;
 mod support;
 mod sync;
 mod sync_both_ways;
+mod sync_undo;
 mod transcript;
 mod undo;

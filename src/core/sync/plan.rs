@@ -49,9 +49,10 @@ pub enum Wrote {
 }
 
 /// The journal's entry for what is resolved in `decisions`.
-pub(super) fn draft(decisions: &mut [Decision], agreement: &Agreement) -> Draft {
+pub(super) fn draft(decisions: &mut [Decision], agreement: &Agreement, undoes: Option<u64>) -> Draft {
     let resolved = decisions.iter_mut().filter(|decision| decision.is_resolved());
-    let mut draft = Draft { entry: Entry { what: "sync".to_owned(), ..Entry::default() }, texts: Vec::new() };
+    let what = if undoes.is_some() { "undo" } else { "sync" }.to_owned();
+    let mut draft = Draft { entry: Entry { what, undoes, ..Entry::default() }, texts: Vec::new() };
     for decision in resolved {
         decision.line = Some(draft.entry.changes.len());
         draft.entry.changes.push(line(decision, agreement));
@@ -92,12 +93,18 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         Some(PlanOp::Remove { expect, .. }) => expect.subtree.clone(),
         _ => Vec::new(),
     };
+    let place = decision.place.as_ref();
+    let parent = place.and_then(|place| agreement.key(place.parent));
+    let at_place = parent.as_ref().zip(place).map(|(parent, place)| parent.child(&place.name, class_name));
     Line {
         path: path.clone(),
         direction: *direction,
         patch_type: *patch_type,
         id: *id,
-        key: id.and_then(|id| agreement.key(id)),
+        key: at_place.or_else(|| id.and_then(|id| agreement.key(id))),
+        parent,
+        name: place.map(|place| place.name.clone()),
+        base: id.and_then(|id| agreement.standing(id).last),
         class_name: class_name.clone(),
         fs_path: fs_path.clone(),
         disk: (*disk_hash, disk_after),
@@ -202,6 +209,7 @@ pub(super) fn finished(mut entry: Entry, decisions: &[Decision]) -> Entry {
         let line = decision.line.and_then(|line| entry.changes.get_mut(line));
         if let Some(line) = line {
             line.result = Some(decision.change.result);
+            line.fs_path = decision.change.fs_path.clone().or(line.fs_path.take());
         }
     }
     entry

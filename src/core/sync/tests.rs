@@ -3,6 +3,7 @@
 mod extras;
 mod merges;
 mod runs;
+mod schedule;
 mod table;
 
 use std::collections::HashMap;
