@@ -193,7 +193,7 @@ impl Back<'_> {
         }
         let reason = Some("its properties and attributes are not brought back; Studio's own undo does".to_owned());
         let change = Change { reason, ..change.planned(Direction::Push, PatchType::Add) };
-        let decision = Decision::new(change).does(PlanOp::Add { parent, node });
+        let decision = Decision::new(change).does(PlanOp::Add { parent, node }).at(parent, name);
         Some(scripts.into_iter().fold(decision, |decision, (key, hash)| decision.then(Then::Gone(key, hash))))
     }
 
