@@ -95,6 +95,7 @@ variants! {
         PluginFrame::StillRunning { .. } => "stillRunning",
         PluginFrame::Taken { .. } => "taken",
         PluginFrame::TreeReady { .. } => "treeReady",
+        PluginFrame::Facts { .. } => "facts",
         PluginFrame::Progress { .. } => "progress",
         PluginFrame::Alive => "alive",
         PluginFrame::Bye { .. } => "bye",

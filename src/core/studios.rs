@@ -10,6 +10,7 @@ use super::{
     calls::Moment,
     console::Console,
     error::{ErrorCode, ToolError},
+    gathered::Gathered,
     ids::{InstanceId, SessionId},
     protocol::{Hello, Patch, Role, TreePart},
 };
@@ -59,6 +60,10 @@ pub struct Studio {
     pub recalled: bool,
     /// What it printed.
     pub console: Console,
+    /// Another session that wants this place, and when it said so first.
+    pub rival: Option<(SessionId, Moment)>,
+    /// What came so far of a comparison that takes several frames.
+    pub gathered: Gathered,
 }
 
 /// How much of the tree a Studio has.
@@ -220,6 +225,8 @@ impl Studios {
             agreement: Agreement::default(),
             recalled: false,
             console: Console::default(),
+            rival: None,
+            gathered: Gathered::default(),
         });
         key
     }

@@ -12,6 +12,7 @@ use crate::{
     core::{
         bridge::{Answer, Ask},
         error::ToolError,
+        ids::OpId,
         protocol::SyncMode,
         sync::{self, Forced, Resolution, Undo},
     },
@@ -59,6 +60,7 @@ pub(super) async fn resolve(
     progress: Option<ProgressSink>,
 ) -> Result<Synced, ToolError> {
     let ResolveArgs { studio, id, take, text, disk_hash, studio_hash } = args;
+    check_id("id", &id)?;
     let take = match (take, text) {
         (Take::Disk, None) => Forced::Push,
         (Take::Studio, None) => Forced::Pull,
@@ -85,13 +87,28 @@ pub(super) async fn undo(
     run(&backend, studio, SYNC_PATIENCE, args, progress).await
 }
 
-/// Two decisions about one change would leave one of them out.
+/// Each is about something, and no two about the same: one of them would be left out.
 fn check_overrides(overrides: &[sync::Override]) -> Result<(), ToolError> {
     let mut seen = HashSet::new();
-    match overrides.iter().position(|one| !seen.insert(&one.id)) {
-        Some(at) => Err(ToolError::bad_arguments(format!("argument `overrides[{at}].id`: it is there twice"))),
-        None => Ok(()),
+    for (at, one) in overrides.iter().enumerate() {
+        check_id(&format!("overrides[{at}].id"), &one.id)?;
+        if !seen.insert(&one.id) {
+            return Err(ToolError::bad_arguments(format!("argument `overrides[{at}].id`: it is there twice")));
+        }
     }
+    Ok(())
+}
+
+fn check_id(argument: &str, id: &OpId) -> Result<(), ToolError> {
+    let OpId::Temp(temp) = id else { return Ok(()) };
+    let number = temp.as_str().strip_prefix('x').unwrap_or_default();
+    if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(());
+    }
+    let shown: String = temp.as_str().chars().take(80).collect();
+    Err(ToolError::bad_arguments(format!(
+        "argument `{argument}`: an id is 32 hex digits and a tempId is x with a number, got {shown:?}"
+    )))
 }
 
 /// Paths as a person or agent writes them, as paths below the project's folder.

@@ -8,6 +8,7 @@ mod doctor;
 mod errors;
 mod faults;
 mod level0;
+mod parts;
 mod recovery;
 mod rojo;
 mod security;

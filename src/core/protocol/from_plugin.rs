@@ -48,7 +48,18 @@ pub enum PluginFrame {
         tree_id: TreeId,
         /// As of which version.
         cursor: u32,
+        /// How many [`PluginFrame::Facts`] went before.
+        parts: u32,
         /// What differs; everything else is equal.
+        facts: Vec<Fact>,
+    },
+    /// A part of what differs, before the `treeReady` (no `requestId`) or result that ends it.
+    Facts {
+        /// The sync's request.
+        request_id: Option<RequestId>,
+        /// Counts 0, 1, 2 …
+        part: u32,
+        /// Some of what differs.
         facts: Vec<Fact>,
     },
     /// How far a long request is.
@@ -212,8 +223,12 @@ impl PluginFrame {
                 Self::Taken { request_id, part }
             }
             "treeReady" => {
-                let TreeReady { tree_id, cursor, facts } = read(kind, fields)?;
-                Self::TreeReady { tree_id, cursor, facts }
+                let TreeReady { tree_id, cursor, parts, facts } = read(kind, fields)?;
+                Self::TreeReady { tree_id, cursor, parts, facts }
+            }
+            "facts" => {
+                let Facts { request_id, part, facts } = read(kind, fields)?;
+                Self::Facts { request_id, part, facts }
             }
             "progress" => {
                 let Progress { request_id, progress, total, message } = read(kind, fields)?;
@@ -252,6 +267,17 @@ struct TreeReady {
     tree_id: TreeId,
     cursor: u32,
     #[serde(default)]
+    parts: u32,
+    #[serde(default)]
+    facts: Vec<Fact>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Facts {
+    #[serde(default)]
+    request_id: Option<RequestId>,
+    part: u32,
     facts: Vec<Fact>,
 }
 

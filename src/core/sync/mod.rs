@@ -36,7 +36,7 @@ use super::{
     agreement::{Agreement, Comparison},
     ids::{NodeId, OpId, RunId},
     journal::Entry,
-    protocol::{Fact, FactKind, NewNode, OpResult, PlanOp, SyncMode},
+    protocol::{Fact, FactKind, OpResult, PlanOp, SyncMode},
 };
 
 /// What the caller of `sync` asked for.
@@ -215,7 +215,7 @@ impl Run {
     /// The nodes that differ, as the tree has them. Those that are gone are absent.
     pub fn looked(&mut self, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) -> Step {
         let facts = std::mem::take(&mut self.facts);
-        let reported = reported_ids(&facts, views);
+        let reported = scope::reported_ids(&facts, views);
         agreement.confirm(std::mem::take(&mut self.comparison), |id| reported.contains(&id));
         match &self.recalled {
             Some(recalled) => self.decisions = undo::decide(recalled, &facts, views, agreement),
@@ -388,17 +388,6 @@ impl Run {
         let receipt = Receipt::new(status, self.cursor, changes, message);
         Step::Done(Receipt { rejected: std::mem::take(&mut self.rejected), ..receipt })
     }
-}
-
-/// The nodes that a comparison did not find equal: those it named, and all below a missing one.
-fn reported_ids(facts: &[Fact], views: &HashMap<NodeId, NodeView>) -> HashSet<NodeId> {
-    fn add_subtree(node: &NewNode, ids: &mut HashSet<NodeId>) {
-        ids.insert(node.id);
-        node.children.iter().for_each(|child| add_subtree(child, ids));
-    }
-    let mut ids: HashSet<NodeId> = facts.iter().filter_map(|fact| fact.id).collect();
-    views.values().filter_map(|view| view.subtree.as_ref()).for_each(|node| add_subtree(node, &mut ids));
-    ids
 }
 
 #[cfg(test)]

@@ -130,14 +130,16 @@ pub(super) fn note_results(decisions: &mut [Decision], results: &[OpResult]) {
     let by_id: HashMap<&OpId, &OpResult> = results.iter().map(|result| (&result.id, result)).collect();
     for decision in decisions {
         let Some(op) = decision.op.take() else { continue };
-        note(&mut decision.change, &op, by_id.get(&op.subject()).copied());
+        // What the tree does not have the plugin cannot name.
+        let named = decision.place.is_none();
+        note(&mut decision.change, &op, named, by_id.get(&op.subject()).copied());
         if decision.change.result != ChangeResult::Planned {
             decision.write = None;
         }
     }
 }
 
-fn note(change: &mut Change, op: &PlanOp, result: Option<&OpResult>) {
+fn note(change: &mut Change, op: &PlanOp, named: bool, result: Option<&OpResult>) {
     let Some(result) = result else {
         return change.ended(ChangeResult::Failed, "the plugin did not say what became of it");
     };
@@ -151,7 +153,11 @@ fn note(change: &mut Change, op: &PlanOp, result: Option<&OpResult>) {
         (OpStatus::Done, PlanOp::Remove { .. }) => None,
         _ => result.hash.or(change.studio_hash),
     };
-    let confirms = matches!(op, PlanOp::Remove { .. } | PlanOp::Rename { .. }) || result.hash == expected;
+    let confirms = match op {
+        PlanOp::Remove { .. } | PlanOp::Rename { .. } => true,
+        PlanOp::Add { .. } if !named && result.hash.is_none() => true,
+        PlanOp::Add { .. } | PlanOp::SetSource { .. } => result.hash == expected,
+    };
     change.reason = result.error.clone().or(change.reason.take());
     change.result = match result.status {
         OpStatus::Done if !confirms => {

@@ -82,6 +82,10 @@ struct Back<'a> {
 impl Back<'_> {
     fn line(&self, line: &Line) -> Option<Decision> {
         let change = self.change(line);
+        let before = [line.disk.0, line.studio.0].into_iter().chain(line.below.iter().map(|one| one.studio_hash));
+        if before.flatten().any(|hash| !self.recalled.texts.contains_key(&hash)) {
+            return Some(Decision::unresolved(change, "the text that it had is not kept any more"));
+        }
         match (line.direction, line.patch_type) {
             (_, PatchType::Edit) => self.edit(line, change),
             (Direction::Push, PatchType::Remove) => self.bring_back(line, change),
@@ -193,7 +197,7 @@ impl Back<'_> {
         }
         let reason = Some("its properties and attributes are not brought back; Studio's own undo does".to_owned());
         let change = Change { reason, ..change.planned(Direction::Push, PatchType::Add) };
-        let decision = Decision::new(change).does(PlanOp::Add { parent, node });
+        let decision = Decision::new(change).does(PlanOp::Add { parent, node }).at(parent, name);
         Some(scripts.into_iter().fold(decision, |decision, (key, hash)| decision.then(Then::Gone(key, hash))))
     }
 
@@ -232,7 +236,7 @@ impl Back<'_> {
 
     /// A file that was made from what was made in Studio.
     fn remove_file(&self, line: &Line, mut change: Change) -> Option<Decision> {
-        let Some((id, view)) = self.node(line.key.as_ref()) else { return None };
+        let (id, view) = self.node(line.key.as_ref())?;
         (change.id, change.disk_hash) = (Some(id), view.hash);
         let (Some(path), Some(base)) = (view.fs_path.clone(), view.hash.filter(|hash| line.disk.1 == Some(*hash)))
         else {
