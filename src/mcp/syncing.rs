@@ -6,7 +6,7 @@ use super::{
     answers::Synced,
     args::{ResolveArgs, SyncArgs, Take, UndoArgs},
     backend::{Backend, ProgressSink},
-    tools::{problem_lines, wrong_answer},
+    tools::wrong_answer,
 };
 use crate::{
     core::{
@@ -48,7 +48,7 @@ async fn run(
     match backend.call(studio, patience, Ask::Sync(args), progress).await? {
         Answer::Receipt(mut receipt) => {
             backend.name_files(&mut receipt);
-            Ok(Synced::new(receipt, problem_lines(backend)))
+            Ok(Synced::new(receipt, &backend.session.problems(), backend.session.warning()))
         }
         _ => Err(wrong_answer("sync")),
     }

@@ -13,6 +13,7 @@ mod recovery;
 mod rojo;
 mod security;
 mod stdio;
+mod supervision;
 mod support;
 mod sync;
 mod sync_both_ways;

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use super::{decision::Then, *};
 use crate::core::{
     ids::TempId,
-    protocol::{Below, Node, OpStatus},
+    protocol::{Below, NewNode, Node, OpStatus},
     text::TextHash,
 };
 
