@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::core::{
-    console,
     studios::{Busy, StudioStatus},
     sync::{Change, ChangeResult, Direction, Receipt, Rejected},
 };
@@ -94,6 +93,9 @@ pub struct Script {
     /// The first line that was left out at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<usize>,
+    /// What makes the server's tree other than the files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// How file and Studio stand.
@@ -141,49 +143,6 @@ pub struct StudioMode {
 impl fmt::Display for StudioMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.mode)
-    }
-}
-
-/// The answer of `get_console_output`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ConsoleOutput {
-    /// Oldest first; their text comes from the place.
-    pub entries: Vec<ConsoleEntry>,
-    /// Give it as `since` for what comes after.
-    pub next: u64,
-    /// Lines after `since` that are no longer kept.
-    pub dropped: u64,
-    /// Lines after these.
-    pub left: u64,
-}
-
-/// One line of Studio's output, or several equal ones.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ConsoleEntry {
-    /// The line.
-    #[serde(flatten)]
-    pub line: console::Line,
-    /// The file and line that it names, as `src/Main.server.luau:12`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<String>,
-}
-
-impl fmt::Display for ConsoleOutput {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.dropped > 0 {
-            writeln!(f, "{} lines before these are no longer kept", self.dropped)?;
-        }
-        for ConsoleEntry { line, at } in &self.entries {
-            let mark = match line.level {
-                console::Level::Output => String::new(),
-                level => format!("[{}] ", word(&level)),
-            };
-            let count = if line.count > 1 { format!(" (x{})", line.count) } else { String::new() };
-            let at = at.as_ref().map_or(String::new(), |at| format!("  <- {at}"));
-            writeln!(f, "{mark}{}{count}{at}", line.text)?;
-            line.stack.iter().try_for_each(|frame| writeln!(f, "    {frame}"))?;
-        }
-        write!(f, "{} line(s); next: {}; left: {}", self.entries.len(), self.next, self.left)
     }
 }
 
@@ -268,6 +227,7 @@ impl fmt::Display for Script {
             let next = self.next.map_or(String::new(), |line| format!("; next: lines [{line}, …]"));
             writeln!(f, "truncated: from line {} of {}{next}", self.first_line, self.total_lines)?;
         }
+        self.warning.iter().try_for_each(|warning| writeln!(f, "warning: {warning}"))?;
         write!(f, "\n{}", self.source)
     }
 }
@@ -310,19 +270,22 @@ pub struct Synced {
     /// Files that could not be read; their last good version was compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// What makes the server's tree other than the files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 impl Synced {
     /// The receipt, with as many changes as an agent can take.
-    pub fn new(mut receipt: Receipt, mut problems: Vec<String>) -> Self {
-        problems.truncate(MAX_PROBLEMS);
+    pub fn new(mut receipt: Receipt, problems: &[crate::session::Problem], warning: Option<String>) -> Self {
+        let problems = problems.iter().take(MAX_PROBLEMS).map(ToString::to_string).collect();
         let total = receipt.changes.len();
         let truncated = total > MAX_CHANGES;
         if truncated {
             receipt.changes.sort_by_key(|change| matches!(change.result, ChangeResult::Done | ChangeResult::Planned));
             receipt.changes.truncate(MAX_CHANGES);
         }
-        Self { receipt, total, truncated, problems }
+        Self { receipt, total, truncated, problems, warning }
     }
 }
 
@@ -349,7 +312,8 @@ impl fmt::Display for Synced {
         if self.truncated {
             write!(f, "\ntruncated: {} of {} listed; sync fewer `paths`", changes.len(), self.total)?;
         }
-        self.problems.iter().try_for_each(|problem| write!(f, "\nproblem: {problem}"))
+        self.problems.iter().try_for_each(|problem| write!(f, "\nproblem: {problem}"))?;
+        self.warning.iter().try_for_each(|warning| write!(f, "\nwarning: {warning}"))
     }
 }
 

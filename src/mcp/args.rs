@@ -64,6 +64,24 @@ pub struct ResolveArgs {
     pub operation_id: Option<String>,
 }
 
+/// Take an earlier sync back, on disk and in Studio together. What was changed since is left as it is.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UndoArgs {
+    /// Which Studio, if several are connected
+    #[serde(default)]
+    pub studio: Option<String>,
+    /// `journal` of a sync's answer; the last sync if absent
+    #[serde(default)]
+    pub change: Option<u64>,
+    /// Take back what can be, even if something cannot
+    #[serde(default)]
+    pub partial: bool,
+    /// Your id for this change: called again with it, it does not run again and answers the same
+    #[serde(default, skip_serializing)]
+    pub operation_id: Option<String>,
+}
+
 /// Whose text counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     answers::{Synced, word},
     backend::{Backend, ProgressSink},
-    tools::{STATUS_PATIENCE, problem_lines, run_code_answer},
+    tools::{STATUS_PATIENCE, run_code_answer},
 };
 use crate::core::{
     bridge::{Answer, Ask, CallRecord, CallState},
@@ -173,7 +173,7 @@ fn as_seen(backend: &Backend, tool: &str, outcome: Answer) -> Result<(Value, Str
         Answer::Tool(response) => Ok((response.clone(), response.to_string())),
         Answer::Receipt(mut receipt) => {
             backend.name_files(&mut receipt);
-            Ok(both(&Synced::new(receipt, problem_lines(backend))))
+            Ok(both(&Synced::new(receipt, &backend.session.problems(), backend.session.warning())))
         }
         Answer::Script { script, .. } => Ok((Value::String(script.source.clone()), script.source)),
         Answer::Console(_) | Answer::Call(_) | Answer::Status { .. } => Ok((Value::Null, String::new())),

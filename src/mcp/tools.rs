@@ -8,13 +8,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    answers::{
-        ConsoleEntry, ConsoleOutput, MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, StudioMode, Verdict,
-    },
+    answers::{MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, StudioMode, Verdict},
     args::{GetConsoleOutputArgs, GetScriptArgs, GetStudioModeArgs, RunCodeArgs, StatusArgs, parse},
     backend::{Backend, ProgressSink},
     get_call::get_call,
     operations::claim,
+    printed::{ConsoleEntry, ConsoleOutput},
     schema, syncing,
 };
 use crate::{
@@ -115,6 +114,7 @@ pub fn catalogue() -> Vec<Tool> {
         Tool::new("status", "Status", Kind::Read, status),
         Tool::new("sync", "Sync files and Studio", Kind::Change, syncing::run_sync),
         Tool::new("resolve", "Settle a conflict", Kind::Change, syncing::resolve),
+        Tool::new("undo", "Take a sync back", Kind::Change, syncing::undo),
         Tool::new("get_script", "Read a script in Studio", Kind::Read, get_script),
         Tool::new("run_code", "Run Luau in Studio", Kind::Change, run_code),
         Tool::new("get_console_output", "Studio's output", Kind::Read, get_console_output),
@@ -132,9 +132,9 @@ async fn status(
         return Err(wrong_answer("status"));
     };
     let project = backend.session.project();
-    let next = "mend the file; it is read again as soon as it is saved";
+    let problems = backend.session.problems().into_iter();
     let mut problems: Vec<Problem> =
-        problem_lines(&backend).into_iter().map(|what| Problem { what, next: next.into() }).collect();
+        problems.map(|problem| Problem { what: problem.to_string(), next: problem.hint().into() }).collect();
     problems.extend(
         backend.store.problem().map(|StoreProblem { what, next }| Problem { what: what.clone(), next: next.clone() }),
     );
@@ -149,16 +149,6 @@ async fn status(
         calls: waiting,
         problems,
     })
-}
-
-pub(super) fn problem_lines(backend: &Backend) -> Vec<String> {
-    let problems = backend.session.problems().into_iter();
-    problems
-        .map(|problem| match &problem.path {
-            Some(path) => format!("{}: {}", path.display(), problem.message),
-            None => problem.message,
-        })
-        .collect()
 }
 
 async fn get_script(
@@ -176,7 +166,7 @@ async fn get_script(
     let look = backend.session.look(&[id]).1.into_iter().flatten().next();
     let disk = look.as_ref().and_then(|look| look.hash);
     let fs_path = look.and_then(|look| look.fs_path).map(|path| path.to_string_lossy().replace('\\', "/"));
-    Ok(script_answer(script, base, disk, fs_path, lines))
+    Ok(Script { warning: backend.session.warning(), ..script_answer(script, base, disk, fs_path, lines) })
 }
 
 fn find_script(backend: &Backend, args: &GetScriptArgs) -> Result<NodeId, ToolError> {
@@ -242,6 +232,7 @@ fn script_answer(
         first_line: from,
         truncated,
         next: (last < all.len()).then_some(last + 1),
+        warning: None,
     }
 }
 

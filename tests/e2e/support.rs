@@ -123,13 +123,18 @@ impl Drop for TestServer {
 
 /// A headless Studio that dials this port.
 pub fn headless(port: u16, place: Vec<u8>) -> HeadlessStudio {
+    headless_of(port, place, 0)
+}
+
+/// The same, with a place that was published.
+pub fn headless_of(port: u16, place: Vec<u8>, place_id: u64) -> HeadlessStudio {
     let mut settings = serde_json::Map::new();
     settings.insert("RojoMcpServer".into(), format!("127.0.0.1:{port}").into());
     HeadlessStudio::start(HeadlessConfig {
         place,
         plugin: rojo_mcp::plugin_model::build().expect("the plugin builds"),
         settings,
-        place_id: 0,
+        place_id,
         place_name: "Lantern Run".into(),
         knobs: Knobs::default(),
     })

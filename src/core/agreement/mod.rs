@@ -66,6 +66,29 @@ impl Agreement {
         self.picture.key(id)
     }
 
+    /// The nodes by their keys, without twins.
+    pub fn keys(&self) -> HashMap<InstanceKey, NodeId> {
+        self.picture.ids().filter_map(|id| Some((self.unique_key(id)?, id))).collect()
+    }
+
+    /// What both sides had before is what they have again; `None`: nothing was known.
+    pub fn restore(&mut self, id: NodeId, base: Option<Side>) {
+        match base {
+            Some(side) => {
+                if self.bases.entry(id).or_default().agree(side) {
+                    self.news.insert(id);
+                }
+            }
+            None => _ = self.bases.remove(&id),
+        }
+    }
+
+    /// Nothing is known of `key`, of which the tree has no node.
+    pub fn forget(&mut self, key: &InstanceKey) {
+        self.gone.remove(key);
+        self.gone_news.remove(key);
+    }
+
     /// The tree has an instance of this name and class there.
     pub fn has_child(&self, parent: NodeId, name: &str, class: &str) -> bool {
         self.picture.children(parent, name, class).next().is_some()

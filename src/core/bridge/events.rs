@@ -11,7 +11,7 @@ use crate::core::{
     operations::{Intent, Intention, Outcome},
     protocol::{FrameError, Patch, PluginFrame, ServerFrame, TreePart},
     studios::LinkId,
-    sync::{Begun, Draft, FileWrite, MergeJob, Merged, NodeView, Wrote},
+    sync::{Begun, Draft, FileWrite, MergeJob, Merged, NodeView, Recalled, Undo, Wrote},
 };
 
 /// What happened.
@@ -235,6 +235,13 @@ pub enum Work {
     Merge(Vec<MergeJob>),
     /// Begin an entry of the journal, on the disk before anything else is done.
     Begin(Draft),
+    /// Read an entry of the journal, with its texts.
+    Recall {
+        /// In which place it was written.
+        place: InstanceId,
+        /// Which.
+        undo: Undo,
+    },
     /// Write files.
     Write(Vec<FileWrite>),
     /// Keep what was agreed, and finish the entry.
@@ -257,6 +264,8 @@ pub enum Worked {
     Merged(Vec<Merged>),
     /// Whether there is an entry.
     Begun(Begun),
+    /// The entry, or why it cannot be had.
+    Recalled(Result<Recalled, String>),
     /// In the order of the writes.
     Written(Vec<Wrote>),
     /// It is kept, or why not.

@@ -29,11 +29,11 @@ impl Bridge {
         who: Waiter,
         args: SyncArgs,
     ) {
-        let SyncArgs { mode, paths, overrides, resolution, .. } = args;
-        if resolution.is_some() {
+        let SyncArgs { mode, paths, overrides, resolution, undo, .. } = args;
+        if resolution.is_some() || undo.is_some() {
             let error = ToolError::new(
                 ErrorCode::Unsupported,
-                "this Studio's plugin settles conflicts by itself and cannot be asked from here",
+                "this Studio's plugin settles conflicts and takes changes back by itself and cannot be asked from here",
                 "sync with `overrides`, or install our plugin (`rojo-mcp plugin build`)",
             );
             return self.finish(who, Err(error), Ran::Never);

@@ -12,7 +12,7 @@ use super::{
 use crate::core::{
     calls::Moment,
     error::{ErrorCode, ToolError},
-    ids::{NodeId, OpId, RequestId, RunId},
+    ids::{InstanceId, NodeId, OpId, RequestId, RunId},
     protocol::{Fact, OpResult, PluginResult, RequestBody},
     studios::{LinkId, StudioKey, TreeState},
     sync::{NodeView, Run, Step, SyncArgs},
@@ -220,6 +220,7 @@ impl Bridge {
         self.advance(now, id, |run, agreement| match done {
             Worked::Merged(merged) => run.merged(merged, agreement),
             Worked::Begun(begun) => run.begun(begun, agreement),
+            Worked::Recalled(recalled) => run.recalled(recalled, agreement),
             Worked::Written(wrote) => run.written(wrote, agreement),
             Worked::Concluded(kept) => run.concluded(kept),
         });
@@ -251,6 +252,11 @@ impl Bridge {
                 self.ask_for_run(now, id, body);
             }
             Step::Merge(jobs) => self.effects.push(Effect::Work { run, work: Work::Merge(jobs) }),
+            Step::Recall(undo) => {
+                let place = self.studio_of(id).and_then(|key| self.place_of(key));
+                let place = place.unwrap_or_else(|| InstanceId::from(""));
+                self.effects.push(Effect::Work { run, work: Work::Recall { place, undo } });
+            }
             Step::Begin(draft) => self.begin_entry(id, draft),
             Step::Write(writes) => {
                 self.set_planned(id);

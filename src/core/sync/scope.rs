@@ -1,10 +1,15 @@
 //! Which differences a run is about.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{
     decision::NodeView,
     receipt::{Change, PatchType},
 };
-use crate::core::{ids::OpId, protocol::Fact};
+use crate::core::{
+    ids::{NodeId, OpId},
+    protocol::{Fact, NewNode},
+};
 
 /// The run is about everything, or about this.
 pub(super) fn is_meant(only: Option<&OpId>, fact: &Fact) -> bool {
@@ -51,4 +56,15 @@ fn folder_of(file: &str) -> &str {
         Some((folder, name)) if name.starts_with("init.") => folder,
         _ => file,
     }
+}
+
+/// The nodes that a comparison did not find equal: those it named, and all below a missing one.
+pub(super) fn reported_ids(facts: &[Fact], views: &HashMap<NodeId, NodeView>) -> HashSet<NodeId> {
+    fn add_subtree(node: &NewNode, ids: &mut HashSet<NodeId>) {
+        ids.insert(node.id);
+        node.children.iter().for_each(|child| add_subtree(child, ids));
+    }
+    let mut ids: HashSet<NodeId> = facts.iter().filter_map(|fact| fact.id).collect();
+    views.values().filter_map(|view| view.subtree.as_ref()).for_each(|node| add_subtree(node, &mut ids));
+    ids
 }
