@@ -5,11 +5,13 @@
 
 mod counted;
 mod kill;
+mod kill_sync;
 mod proxy;
 mod random;
 #[path = "../e2e/support.rs"]
 #[expect(dead_code, reason = "shared with the end-to-end tests, which need all of it")]
 mod support;
+mod tap;
 
 use std::io::Write;
 

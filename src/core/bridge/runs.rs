@@ -15,7 +15,7 @@ use crate::core::{
     ids::{InstanceId, NodeId, OpId, RequestId, RunId},
     protocol::{Fact, OpResult, PluginResult, RequestBody},
     studios::{LinkId, StudioKey, TreeState},
-    sync::{NodeView, Run, Step, SyncArgs},
+    sync::{Begun, NodeView, Run, Step, SyncArgs},
     text::TextHash,
 };
 
@@ -217,6 +217,9 @@ impl Bridge {
 
     /// The outside has done its part.
     pub(super) fn worked(&mut self, now: Moment, id: &RunId, done: Worked) {
+        if let (Worked::Begun(Begun::Entry(journal, _)), false) = (&done, self.runs.contains_key(id)) {
+            self.effects.push(Effect::CutOff { journal: *journal });
+        }
         self.advance(now, id, |run, agreement| match done {
             Worked::Merged(merged) => run.merged(merged, agreement),
             Worked::Begun(begun) => run.begun(begun, agreement),
@@ -266,6 +269,7 @@ impl Bridge {
             Step::Done(receipt) => {
                 let Some(active) = self.runs.remove(id) else { return };
                 self.remember(active.studio);
+                self.clear_cut_off(active.studio, active.run.clears(&receipt));
                 self.settle_entry(active.entry, Ok(Answer::Receipt(receipt)), Ran::Known);
             }
         }
@@ -301,6 +305,7 @@ impl Bridge {
     pub(super) fn run_failed(&mut self, id: &RunId, error: ToolError) {
         let Some(active) = self.runs.remove(id) else { return };
         self.cancel_requests_of(id);
+        self.cut_off(&active.run);
         let ran = match error.code {
             _ if !active.planned => Ran::Never,
             ErrorCode::OutcomeUnknown | ErrorCode::StudioLeft | ErrorCode::Reconnecting | ErrorCode::TimedOut => {
@@ -323,8 +328,9 @@ impl Bridge {
 
     /// The run's caller has its answer; whatever the run was doing no longer counts.
     pub(super) fn forget_run(&mut self, id: &RunId) {
-        if self.runs.remove(id).is_some() {
+        if let Some(active) = self.runs.remove(id) {
             self.cancel_requests_of(id);
+            self.cut_off(&active.run);
         }
     }
 
@@ -358,7 +364,9 @@ impl Bridge {
 
     /// The Studio has left: a comparison that nobody waits for ends with it.
     pub(super) fn forget_runs_of(&mut self, studio: StudioKey) {
-        self.runs.retain(|_, active| active.studio != studio);
+        let gone: Vec<ActiveRun> =
+            self.runs.extract_if(|_, active| active.studio == studio).map(|(_, run)| run).collect();
+        gone.iter().for_each(|active| self.cut_off(&active.run));
     }
 }
 

@@ -29,6 +29,7 @@ pub use merging::{MergeJob, Merged};
 pub use overrides::{Forced, Override, OverrideDirection, Resolution};
 pub use plan::{Begun, Draft, Wrote};
 pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected, SyncStatus};
+pub use scope::Cleared;
 pub use undo::{Recalled, Undo};
 
 use self::overrides::Overrides;

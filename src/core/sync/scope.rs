@@ -3,13 +3,40 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
+    Run,
     decision::NodeView,
-    receipt::{Change, PatchType},
+    receipt::{Change, PatchType, Receipt, SyncStatus},
 };
 use crate::core::{
     ids::{NodeId, OpId},
-    protocol::{Fact, NewNode},
+    protocol::{Fact, NewNode, SyncMode},
 };
+
+/// Entries of the journal that were cut off, and of which it is known now what is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cleared {
+    /// All of the place.
+    Everything,
+    /// This one.
+    Entry(u64),
+}
+
+impl Run {
+    /// Its entry in the journal, once that was begun.
+    pub fn journal(&self) -> Option<u64> {
+        self.journal.as_ref().map(|(id, _)| *id)
+    }
+
+    /// A run that looked at everything and ended with `receipt` has said what earlier ones left.
+    pub fn clears(&self, receipt: &Receipt) -> Option<Cleared> {
+        if let Some(recalled) = &self.recalled {
+            return (receipt.status == SyncStatus::Empty).then_some(Cleared::Entry(recalled.id));
+        }
+        let args = &self.args;
+        let is_whole = args.paths.is_none() && args.resolution.is_none() && args.mode != SyncMode::Dryrun;
+        (is_whole && receipt.status != SyncStatus::Error).then_some(Cleared::Everything)
+    }
+}
 
 /// The run is about everything, or about this.
 pub(super) fn is_meant(only: Option<&OpId>, fact: &Fact) -> bool {
