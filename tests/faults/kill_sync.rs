@@ -13,7 +13,7 @@ use crate::{
     kill::{Killed, call, free_port, is_live, serve_through},
     say,
     support::{BOUND, delete, demo, headless, save, state_root, until},
-    tap::{Tap, Wanted},
+    tap::{Fate, Tap, Wanted},
 };
 
 /// When the server is killed.
@@ -37,14 +37,14 @@ impl At {
     const ALL: [Self; 6] = [Self::Compare, Self::Fetch, Self::PlanLost, Self::Planned, Self::Written, Self::Answered];
 
     fn wanted(self) -> Option<Wanted> {
-        let (frame, delivered) = match self {
-            Self::Compare => ("\"type\":\"sync\"", true),
-            Self::Fetch => ("\"type\":\"getScript\"", true),
-            Self::PlanLost => ("\"type\":\"plan\"", false),
-            Self::Planned => ("\"type\":\"plan\"", true),
+        let (frame, fate) = match self {
+            Self::Compare => ("\"type\":\"sync\"", Fate::Delivered),
+            Self::Fetch => ("\"type\":\"getScript\"", Fate::Delivered),
+            Self::PlanLost => ("\"type\":\"plan\"", Fate::Lost),
+            Self::Planned => ("\"type\":\"plan\"", Fate::Delivered),
             Self::Written | Self::Answered => return None,
         };
-        Some(Wanted { frame, delivered })
+        Some(Wanted { frame, fate })
     }
 
     /// Something may have changed and its end was not noted.

@@ -4,6 +4,7 @@
 //! Each test is seeded and bounded. The variables of [`number`] make a run longer or repeat one.
 
 mod counted;
+mod guards;
 mod kill;
 mod kill_sync;
 mod proxy;

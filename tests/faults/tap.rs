@@ -1,5 +1,5 @@
-//! A TCP proxy that waits for one frame to the plugin and then stands still, so that the server can
-//! be killed at exactly this step.
+//! A TCP proxy that waits for one frame to the plugin and then stands still, so that something can
+//! happen at exactly this step.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,8 +17,19 @@ use tokio::{
 pub struct Wanted {
     /// Part of the frame.
     pub frame: &'static str,
-    /// The plugin still gets it; only its answer does not arrive.
-    pub delivered: bool,
+    /// What becomes of it.
+    pub fate: Fate,
+}
+
+/// What becomes of the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// The plugin never gets it.
+    Lost,
+    /// It gets it; its answer waits.
+    Delivered,
+    /// It gets it when all is carried again.
+    Held,
 }
 
 /// The proxy of one plugin.
@@ -43,7 +54,7 @@ impl Tap {
         Self { port, wanted, struck }
     }
 
-    /// Stand still at the next such frame, until the server has gone.
+    /// Stand still at the next such frame.
     pub fn arm(&self, wanted: Wanted) {
         *self.wanted.lock().expect("no panic") = Some(wanted);
     }
@@ -99,7 +110,13 @@ async fn down(
         if hit.is_some() {
             struck.send_replace(true);
         }
-        if hit.is_none_or(|wanted| wanted.delivered) && to.write_all(&buffer[..read]).await.is_err() {
+        let fate = hit.map_or(Fate::Delivered, |wanted| wanted.fate);
+        if fate == Fate::Held {
+            let mut hear = struck.subscribe();
+            // The tap outlives what it carries.
+            let _ = hear.wait_for(|struck| !*struck).await;
+        }
+        if fate != Fate::Lost && to.write_all(&buffer[..read]).await.is_err() {
             return;
         }
         // A frame's name may be cut by the end of a chunk.
