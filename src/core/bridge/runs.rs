@@ -173,7 +173,13 @@ impl Bridge {
             Step::Look { ids, subtrees } => self.effects.push(Effect::Look { run, ids, subtrees }),
             Step::Compare { cursor } => {
                 let mode = self.runs.get(id).map(|active| active.run.mode()).unwrap_or_default();
-                let body = RequestBody::Sync { run_id: Some(run), cursor: Some(cursor), mode, overrides: Vec::new() };
+                let body = RequestBody::Sync {
+                    run_id: Some(run),
+                    cursor: Some(cursor),
+                    scope: None,
+                    mode,
+                    overrides: Vec::new(),
+                };
                 self.ask_for_run(now, id, body);
             }
             Step::Apply { ops } => {

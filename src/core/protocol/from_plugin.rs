@@ -9,7 +9,7 @@ use super::{
     fields::read_fields,
     results::{Fact, PluginResult},
 };
-use crate::core::ids::{InstanceId, RequestId, ServerId, SessionId, TreeId};
+use crate::core::ids::{InstanceId, NodeId, RequestId, ServerId, SessionId, TreeId};
 
 /// Anything that a plugin sends.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +50,15 @@ pub enum PluginFrame {
         cursor: u32,
         /// What differs; everything else is equal.
         facts: Vec<Fact>,
+    },
+    /// A person changed something in Studio. Sent again until `edited` answers.
+    Edit {
+        /// Counts up with each new one of a plugin session.
+        seq: u64,
+        /// Nodes that are not what the tree says.
+        nodes: Vec<NodeId>,
+        /// Nodes whose instances were deleted.
+        removed: Vec<NodeId>,
     },
     /// How far a long request is.
     Progress {
@@ -215,6 +224,10 @@ impl PluginFrame {
                 let TreeReady { tree_id, cursor, facts } = read(kind, fields)?;
                 Self::TreeReady { tree_id, cursor, facts }
             }
+            "edit" => {
+                let Edit { seq, nodes, removed } = read(kind, fields)?;
+                Self::Edit { seq, nodes, removed }
+            }
             "progress" => {
                 let Progress { request_id, progress, total, message } = read(kind, fields)?;
                 Self::Progress { request_id, progress, total, message }
@@ -253,6 +266,16 @@ struct TreeReady {
     cursor: u32,
     #[serde(default)]
     facts: Vec<Fact>,
+}
+
+#[derive(Deserialize)]
+struct Edit {
+    #[serde(deserialize_with = "whole_number")]
+    seq: u64,
+    #[serde(default)]
+    nodes: Vec<NodeId>,
+    #[serde(default)]
+    removed: Vec<NodeId>,
 }
 
 #[derive(Deserialize)]
