@@ -11,6 +11,8 @@ use hyper::{
     http::uri::Authority,
 };
 
+use crate::attach::Token;
+
 /// Which part of the product a path belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Face {
@@ -20,6 +22,8 @@ pub enum Face {
     Studio,
     /// Agents.
     Mcp,
+    /// Programs of this machine that look for the server of a project.
+    Peer,
     /// A person with a browser.
     Page,
 }
@@ -30,6 +34,7 @@ impl Face {
         match path {
             "/mcp" | "/mcp/" => Self::Mcp,
             "/api/mcp/stream" => Self::Studio,
+            crate::attach::ROUTE => Self::Peer,
             _ if path == "/api" || path.starts_with("/api/") => Self::Rojo,
             _ => Self::Page,
         }
@@ -42,6 +47,7 @@ pub struct Guard {
     port: u16,
     bound_to: IpAddr,
     allowed: Vec<String>,
+    token: Option<Token>,
 }
 
 /// Why a request is refused.
@@ -57,7 +63,7 @@ pub enum Refusal {
     #[error("requests of running games are refused here")]
     Game,
     /// The peer is on another machine.
-    #[error("this is served to programs on the same machine only")]
+    #[error("agents on other machines must send the server's token (Authorization: Bearer); Studio cannot")]
     Remote,
 }
 
@@ -66,7 +72,13 @@ impl Guard {
     /// port, as `--allowed-hosts` takes them.
     pub fn new(bound_to: IpAddr, port: u16, allowed: Vec<String>) -> Self {
         let allowed = allowed.into_iter().map(|host| host.trim().to_ascii_lowercase()).collect();
-        Self { port, bound_to, allowed }
+        Self { port, bound_to, allowed, token: None }
+    }
+
+    /// Let agents of other machines in if they send `token`.
+    pub fn with_token(mut self, token: Token) -> Self {
+        self.token = Some(token);
+        self
     }
 
     /// Let a request in, or say why not.
@@ -97,10 +109,21 @@ impl Guard {
             }
         }
         match face {
-            Face::Mcp if is_game(headers) => Err(Refusal::Game),
-            Face::Mcp | Face::Studio if !is_local(peer) => Err(Refusal::Remote),
-            Face::Mcp | Face::Studio | Face::Rojo | Face::Page => Ok(()),
+            Face::Mcp | Face::Peer if is_game(headers) => Err(Refusal::Game),
+            Face::Mcp if !self.is_local(peer) && !self.is_authorized(headers) => Err(Refusal::Remote),
+            Face::Studio | Face::Peer if !self.is_local(peer) => Err(Refusal::Remote),
+            Face::Mcp | Face::Peer | Face::Studio | Face::Rojo | Face::Page => Ok(()),
         }
+    }
+
+    /// This machine, by loopback or by the one address that the server listens on.
+    fn is_local(&self, peer: IpAddr) -> bool {
+        let peer = peer.to_canonical();
+        peer.is_loopback() || peer == self.bound_to.to_canonical()
+    }
+
+    fn is_authorized(&self, headers: &HeaderMap) -> bool {
+        self.token.as_ref().is_some_and(|token| token.is_in(headers))
     }
 
     /// `host` or `host:port`; an absent port is taken for ours.
@@ -150,10 +173,6 @@ fn is_loopback_name(name: &str) -> bool {
     name == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn is_local(peer: IpAddr) -> bool {
-    peer.to_canonical().is_loopback()
-}
-
 /// Roblox marks what a game's `HttpService` sends with `Roblox-Id`, and with its name as the user
 /// agent.
 fn is_game(headers: &HeaderMap) -> bool {
@@ -179,7 +198,7 @@ mod tests {
     fn admit(bound_to: &str, allowed: &[&str], pairs: &[(&'static str, &str)]) -> Result<(), Refusal> {
         let allowed = allowed.iter().map(|host| (*host).to_owned()).collect();
         let guard = Guard::new(bound_to.parse().expect("an address"), 34872, allowed);
-        let all = [Face::Rojo, Face::Studio, Face::Mcp, Face::Page];
+        let all = [Face::Rojo, Face::Studio, Face::Mcp, Face::Peer, Face::Page];
         let answers: Vec<_> = all.iter().map(|face| guard.admit(*face, LOCAL, None, &headers(pairs))).collect();
         assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "every route alike: {pairs:?} {answers:?}");
         answers.into_iter().next().expect("four answers")
@@ -265,6 +284,23 @@ mod tests {
         let plain = headers(&[("host", "localhost:34872")]);
         assert_eq!(guard.admit(Face::Mcp, remote, None, &plain), Err(Refusal::Remote));
         assert_eq!(guard.admit(Face::Studio, remote, None, &plain), Err(Refusal::Remote));
+        assert_eq!(guard.admit(Face::Peer, remote, None, &plain), Err(Refusal::Remote));
         assert_eq!(guard.admit(Face::Rojo, remote, None, &plain), Ok(()));
+    }
+
+    #[test]
+    fn the_token_lets_an_agent_of_another_machine_in_but_not_a_game() {
+        let token = Token::random();
+        let guard = Guard::new(LOCAL, 34872, Vec::new()).with_token(token.clone());
+        let remote = "192.168.7.8".parse().expect("an address");
+        let bearer = format!("Bearer {}", token.secret());
+        let with = |pairs: &[(&'static str, &str)]| {
+            let mut all = headers(pairs);
+            all.append("host", "localhost:34872".parse().expect("a header value"));
+            guard.admit(Face::Mcp, remote, None, &all)
+        };
+        assert_eq!(with(&[("authorization", &bearer)]), Ok(()));
+        assert_eq!(with(&[("authorization", "Bearer guess")]), Err(Refusal::Remote));
+        assert_eq!(with(&[("authorization", &bearer), ("roblox-id", "1")]), Err(Refusal::Game));
     }
 }

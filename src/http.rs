@@ -15,6 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    attach::{Peer, ServerCard},
     guard::{Face, Guard},
     mcp::McpEndpoint,
     rojo_api::RojoApi,
@@ -43,6 +44,8 @@ pub struct Routes {
     pub hub: Hub,
     /// Agents.
     pub mcp: McpEndpoint,
+    /// Programs that attach.
+    pub peer: Peer,
     /// Who may come in.
     pub guard: Guard,
 }
@@ -71,6 +74,7 @@ pub async fn serve(listener: TcpListener, routes: Arc<Routes>, shutdown: Cancell
     routes.hub.ended().await;
     tokio::time::sleep(ANSWERS_LEAVE).await;
     routes.mcp.end_streams();
+    routes.peer.end.cancel();
     let drained = async {
         connections.wait().await;
         routes.hub.links_closed().await;
@@ -110,7 +114,7 @@ async fn route(routes: &Routes, peer: SocketAddr, mut request: Request<Incoming>
         return match face {
             // As Rojo answers them.
             Face::Rojo => text(StatusCode::NOT_FOUND, ""),
-            Face::Studio | Face::Mcp | Face::Page => text(StatusCode::FORBIDDEN, format!("{refusal}\n")),
+            Face::Studio | Face::Mcp | Face::Peer | Face::Page => text(StatusCode::FORBIDDEN, format!("{refusal}\n")),
         };
     }
     match face {
@@ -126,7 +130,19 @@ async fn route(routes: &Routes, peer: SocketAddr, mut request: Request<Incoming>
         }
         Face::Mcp => routes.mcp.handle(request).await,
         Face::Rojo => Arc::clone(&routes.rojo).call(peer.ip(), request).await,
+        Face::Peer => routes.peer.answer(card(routes), &mut request),
         Face::Page => page(routes, request.uri().path()),
+    }
+}
+
+fn card(routes: &Routes) -> ServerCard {
+    let project = routes.session.project();
+    ServerCard {
+        rojo_mcp: crate::VERSION.to_owned(),
+        project: project.name.clone(),
+        folder: project.folder.display().to_string(),
+        pid: std::process::id(),
+        proof: None,
     }
 }
 

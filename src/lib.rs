@@ -13,6 +13,7 @@
 //! owns the bridge; [`mcp`] speaks to agents; [`rojo_api`] speaks Rojo's protocol; [`http`] puts
 //! them on one port behind one [`guard`]; [`headless`] is a Studio without Studio.
 
+pub mod attach;
 pub mod cli;
 pub mod clock;
 pub mod core;
@@ -36,6 +37,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    attach::{Peer, Token},
     guard::Guard,
     http::Routes,
     mcp::{Backend, BackendCell, McpEndpoint, McpHandler, ServerInfo},
@@ -78,6 +80,8 @@ pub struct Server {
     pub backend: Arc<Backend>,
     /// Where it listens.
     pub address: std::net::SocketAddr,
+    /// By which programs of this user know it, and it them.
+    pub token: Token,
     task: JoinHandle<()>,
 }
 
@@ -99,16 +103,25 @@ impl Server {
         let backend =
             Arc::new(Backend { session: Arc::clone(&session), hub: hub.clone(), store: store.clone(), server });
         let handler = McpHandler::new(BackendCell::ready(Arc::clone(&backend)));
+        let token = Token::random();
+        let peer = Peer {
+            token: token.clone(),
+            port: address.port(),
+            handler: handler.clone(),
+            end: CancellationToken::new(),
+        };
+        let guard = Guard::new(address.ip(), address.port(), allowed_hosts).with_token(token.clone());
         let routes = Arc::new(Routes {
             rojo: RojoApi::new(Arc::clone(&session)),
             session,
             hub,
             mcp: McpEndpoint::new(&handler),
-            guard: Guard::new(address.ip(), address.port(), allowed_hosts),
+            peer,
+            guard,
         });
         tokio::spawn(tend(store, shutdown.clone()));
         let task = tokio::spawn(http::serve(listener, routes, shutdown));
-        Ok(Self { backend, address, task })
+        Ok(Self { backend, address, token, task })
     }
 
     /// Wait until it has stopped.

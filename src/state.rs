@@ -18,8 +18,11 @@ pub const STATE_FOLDER_VARIABLE: &str = "ROJO_MCP_STATE";
 pub struct StateFolder(PathBuf);
 
 impl StateFolder {
-    /// That of the project at `project` (a folder or a project file), in the user's state folder:
-    /// `$ROJO_MCP_STATE`, or `rojo-mcp` below the place that the system has for such things.
+    /// That of the project file at `project` ([`find_project`] names it for a folder), in the user's
+    /// state folder: `$ROJO_MCP_STATE`, or `rojo-mcp` below the place that the system has for such
+    /// things. A folder and the project file in it would have two.
+    ///
+    /// [`find_project`]: crate::session::find_project
     ///
     /// # Errors
     /// The project does not exist, the user has no such folder, or it cannot be made.

@@ -1,7 +1,11 @@
 //! The command line: one file a command; what is Rojo's goes to Rojo.
 
+mod bridge;
+mod lines;
 mod mcp;
 mod plugin;
+mod port;
+mod reach;
 mod serve;
 mod server;
 
@@ -29,7 +33,7 @@ Rojo's other commands work as you know them: init, build, sourcemap, syncback, u
 enum Command {
     /// Serve a project to Roblox Studio and to agents.
     Serve(serve::ServeCommand),
-    /// Speak MCP on standard input and output, with the server in this process.
+    /// Speak MCP on standard input and output, for agents that start their servers.
     Mcp(mcp::McpCommand),
     /// The Studio plugin.
     Plugin(plugin::PluginCommand),
@@ -39,7 +43,7 @@ enum Command {
 }
 
 /// What `serve` and `mcp` share.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 struct ServerOptions {
     /// The project: a folder or a project file.
     #[arg(default_value = ".")]
@@ -67,6 +71,17 @@ struct ServerOptions {
     #[cfg(feature = "headless")]
     #[arg(long)]
     headless: bool,
+}
+
+impl ServerOptions {
+    /// The port of a server that is started for one program only. A headless Studio is told where
+    /// it is; a real one looks at the project's port.
+    fn default_port(&self) -> Option<u16> {
+        #[cfg(feature = "headless")]
+        return self.headless.then_some(0);
+        #[cfg(not(feature = "headless"))]
+        None
+    }
 }
 
 /// A failed command: what happened and what to do next.

@@ -3,7 +3,7 @@
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, ServerOptions, say, server};
+use super::{Failure, ServerOptions, reach, say, server};
 use crate::session::Health;
 
 /// Serve a project to Roblox Studio and to agents.
@@ -20,16 +20,15 @@ impl ServeCommand {
 
     async fn serve(self) -> Result<(), Failure> {
         let options = self.options;
-        let project = options.project.clone();
         let stop = server::asked_to_stop();
         tokio::pin!(stop);
+        let claim = reach::claim_for_serving(&options.project).await?;
         let loaded = tokio::select! {
-            loaded = tokio::task::spawn_blocking(move || server::load(&project)) => loaded
-                .map_err(|error| Failure::new(format!("loading the project failed: {error}"), "report this"))??,
+            loaded = server::load_aside(&options.project) => loaded?,
             () = &mut stop => return Ok(()),
         };
         let shutdown = CancellationToken::new();
-        let running = server::start(&options, loaded, None, &shutdown).await?;
+        let running = server::start(&options, loaded, None, claim, &shutdown).await?;
         say(&banner(&running));
         let mut health = running.session.health();
         let outcome = tokio::select! {
@@ -70,7 +69,7 @@ fn banner(running: &server::Running) -> String {
     if !address.ip().is_loopback() {
         text.push_str(
             "  Note:    Rojo's own API can be reached from other machines here, without a password;\n           \
-             agents and our plugin can connect from this machine only.\n",
+             agents need the token there, and our plugin can connect from this machine only.\n",
         );
     }
     text.push_str("Press Ctrl-C to stop.");

@@ -11,8 +11,13 @@ use std::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, ServerOptions};
-use crate::{Server, ServerConfig, session::ServeSession, store::Store};
+use super::{Failure, ServerOptions, port::Holder};
+use crate::{
+    Server, ServerConfig,
+    attach::{Claim, ServeFile},
+    session::{ServeSession, SessionError, find_project},
+    store::Store,
+};
 
 /// How long the start waits for the headless Studio.
 #[cfg(feature = "headless")]
@@ -30,6 +35,7 @@ pub(super) struct Running {
     pub(super) session: Arc<ServeSession>,
     #[cfg(feature = "headless")]
     studio: Option<crate::headless::HeadlessStudio>,
+    claim: Option<Claim>,
 }
 
 /// A project with what is remembered of it.
@@ -39,21 +45,32 @@ pub(super) struct Loaded {
 }
 
 /// Load the project. Takes as long as reading all its files.
-pub(super) fn load(project: &Path) -> Result<Loaded, Failure> {
+fn load(project: &Path) -> Result<Loaded, Failure> {
+    let failed = |error: SessionError| Failure::new(error.to_string(), error.hint());
+    // The same state, whether the folder is named or the file.
+    let project = find_project(project).map_err(failed)?;
     std::thread::scope(|scope| {
-        let store = scope.spawn(|| Store::of_project(project));
-        let session = ServeSession::start(project).map_err(|error| Failure::new(error.to_string(), error.hint()))?;
+        let store = scope.spawn(|| Store::of_project(&project));
+        let session = ServeSession::start(&project).map_err(failed)?;
         let store = store.join().map_err(|_| Failure::new("opening the project's state failed", "report this"))?;
         Ok(Loaded { session, store })
     })
 }
 
-/// Bind, serve, and start the headless Studio if it is wanted. `default_port` is used when
-/// neither the command line nor the project names one.
+/// Load the project beside what else goes on.
+pub(super) async fn load_aside(project: &Path) -> Result<Loaded, Failure> {
+    let project = project.to_path_buf();
+    let loaded = tokio::task::spawn_blocking(move || load(&project)).await;
+    loaded.map_err(|error| Failure::new(format!("loading the project failed: {error}"), "report this"))?
+}
+
+/// Bind, serve, start the headless Studio if it is wanted, and let others find the server by
+/// `claim`. `default_port` is used when neither the command line nor the project names one.
 pub(super) async fn start(
     options: &ServerOptions,
     Loaded { session, store }: Loaded,
     default_port: Option<u16>,
+    claim: Option<Claim>,
     shutdown: &CancellationToken,
 ) -> Result<Running, Failure> {
     if options.write_outside {
@@ -63,14 +80,18 @@ pub(super) async fn start(
     let ip = options.address.or(project.serve_address).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let port = options.port.or(default_port).or(project.serve_port).unwrap_or(DEFAULT_PORT);
     let address = SocketAddr::new(ip, port);
-    let listener = TcpListener::bind(address).await.map_err(|error| cannot_bind(address, &error))?;
+    let listener = match TcpListener::bind(address).await {
+        Ok(listener) => listener,
+        Err(error) => return Err(cannot_bind(address, &error).await),
+    };
     let allowed_hosts = if options.allowed_hosts.is_empty() {
         project.serve_allowed_hosts.clone()
     } else {
         options.allowed_hosts.clone()
     };
     let config = ServerConfig { session: Arc::clone(&session), store, allowed_hosts, shutdown: shutdown.clone() };
-    let server = Server::start(listener, config).map_err(|error| cannot_bind(address, &error))?;
+    let server = Server::start(listener, config)
+        .map_err(|error| Failure::new(format!("the server on {address} did not start: {error}"), "report this"))?;
     #[cfg(feature = "headless")]
     let studio = match options.headless {
         true => {
@@ -80,12 +101,30 @@ pub(super) async fn start(
         }
         false => None,
     };
+    let claim = publish(claim, &server, &session);
     Ok(Running {
         #[cfg(feature = "headless")]
         studio,
+        claim,
         server,
         session,
     })
+}
+
+/// Let other commands of this user find the server.
+fn publish(claim: Option<Claim>, server: &Server, session: &ServeSession) -> Option<Claim> {
+    let mut claim = claim?;
+    let told = claim.publish(ServeFile {
+        pid: std::process::id(),
+        address: server.address,
+        token: server.token.clone(),
+        version: crate::VERSION.to_owned(),
+        project: session.project().file.clone(),
+    });
+    if let Err(error) = told {
+        log::warn!("other commands will not find this server, since serve.json cannot be written: {error}");
+    }
+    Some(claim)
 }
 
 /// Wait, for a while, until a Studio has taken the tree in, so that the first call finds it.
@@ -118,6 +157,9 @@ impl Running {
             studio.stop().await;
         }
         self.server.stopped().await;
+        if let Some(claim) = self.claim {
+            claim.retire();
+        }
     }
 }
 
@@ -130,7 +172,7 @@ async fn headless(session: &Arc<ServeSession>, server: SocketAddr) -> Result<cra
     let started = tokio::task::spawn_blocking(move || {
         let project = session.project();
         let mut settings = serde_json::Map::new();
-        settings.insert("RojoMcpServer".into(), from_this_machine(server).to_string().into());
+        settings.insert("RojoMcpServer".into(), crate::attach::from_this_machine(server).to_string().into());
         let config = HeadlessConfig {
             place: session.place_model(),
             plugin: crate::plugin_model::build().map_err(|error| error.to_string())?,
@@ -144,21 +186,13 @@ async fn headless(session: &Arc<ServeSession>, server: SocketAddr) -> Result<cra
     started.await.map_err(|error| failed(error.to_string()))?.map_err(failed)
 }
 
-/// The address to dial: a server that listens everywhere is reached through loopback.
-#[cfg(feature = "headless")]
-fn from_this_machine(server: SocketAddr) -> SocketAddr {
-    match server.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), server.port()),
-        IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(std::net::Ipv6Addr::LOCALHOST.into(), server.port()),
-        _ => server,
+async fn cannot_bind(address: SocketAddr, error: &io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::AddrInUse {
+        let holder = Holder::of(address).await;
+        let hint = "stop that, or take another --port (0 takes a free one)";
+        return Failure::new(format!("cannot listen on {address}: it is in use by {holder}"), hint);
     }
-}
-
-fn cannot_bind(address: SocketAddr, error: &io::Error) -> Failure {
     let hint = match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            "it is in use, by a rojo or rojo-mcp server perhaps: stop that, or take another --port (0 takes a free one)"
-        }
         io::ErrorKind::PermissionDenied => "the system reserves this port: take another --port, such as 34872",
         io::ErrorKind::AddrNotAvailable => "this machine does not have that address: leave out --address",
         _ => "take another --port or --address",

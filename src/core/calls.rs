@@ -93,6 +93,11 @@ impl<C> Calls<C> {
         self.open.get(request).map(|open| (&open.call, open.deadline))
     }
 
+    /// The open call of `request`, to change what is noted about it.
+    pub fn get_mut(&mut self, request: &RequestId) -> Option<&mut C> {
+        self.open.get_mut(request).map(|open| &mut open.call)
+    }
+
     /// The open calls, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&RequestId, &C)> {
         self.open.iter().map(|(id, open)| (id, &open.call))

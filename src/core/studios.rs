@@ -120,7 +120,7 @@ impl Studio {
         let silent = now.saturating_sub(self.heard_at);
         let link = match (self.link, &self.tree) {
             (None, _) => LinkStatus::Reconnecting,
-            (Some(_), _) if level1.is_some() && silent > SUSPECT => LinkStatus::Silent,
+            (Some(_), _) if silent > SUSPECT => LinkStatus::Silent,
             (Some(_), TreeState::Sending { .. }) => LinkStatus::Loading,
             (Some(_), _) => LinkStatus::Live,
         };
@@ -226,6 +226,15 @@ impl Studios {
         studio.hello = hello;
         studio.name = name.unwrap_or(std::mem::take(&mut studio.name));
         Some(studio)
+    }
+
+    /// The Studio at `key` is called what it would be called if it came now.
+    pub fn rename(&mut self, key: StudioKey) {
+        let Some(studio) = self.get_mut(key) else { return };
+        studio.name.clear();
+        let hello = studio.hello.clone();
+        let name = self.free_name(&hello);
+        self.get_mut(key).expect("found above").name = name;
     }
 
     fn free_name(&self, hello: &Hello) -> String {

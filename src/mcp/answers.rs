@@ -325,9 +325,10 @@ impl Synced {
 
 impl fmt::Display for Synced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Receipt { status, cursor, pushed, unresolved, failed, changes, message } = &self.receipt;
+        let Receipt { status, cursor, pushed, pulled, unresolved, failed, changes, message } = &self.receipt;
         let status = word(status);
-        write!(f, "{status}: {pushed} pushed, {unresolved} unresolved, {failed} failed (tree {cursor})")?;
+        let pulled = if *pulled > 0 { format!("{pulled} pulled, ") } else { String::new() };
+        write!(f, "{status}: {pushed} pushed, {pulled}{unresolved} unresolved, {failed} failed (tree {cursor})")?;
         if let Some(message) = message {
             write!(f, "; {message}")?;
         }
@@ -345,6 +346,7 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let direction = match self.direction {
             Direction::Push => "push",
+            Direction::Pull => "pull",
             Direction::Unresolved => "unresolved",
         };
         let mut text = format!("{direction} {:?} {} {}", self.patch_type, self.class_name, self.path);
@@ -362,6 +364,10 @@ impl fmt::Display for Change {
         }
         if let Some(reason) = &self.reason {
             let _ = write!(text, ": {reason}");
+        }
+        for (key, value) in &self.foreign {
+            let value: String = value.to_string().chars().take(300).collect();
+            let _ = write!(text, ", {key} {value}");
         }
         f.write_str(&text)
     }

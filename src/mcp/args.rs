@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::core::{console::Level, error::ToolError, protocol::SyncMode};
+use crate::core::{console::Level, error::ToolError, protocol::SyncMode, sync::Override};
 
 /// What is served, which Studios are connected, what waits, and what is wrong. Call it first, and when something fails.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -25,6 +25,9 @@ pub struct SyncArgs {
     /// Only these files or folders, relative to the project
     #[serde(default)]
     pub paths: Option<Vec<String>>,
+    /// Which side wins where nobody can tell, for a foreign plugin
+    #[serde(default)]
+    pub overrides: Option<Vec<Override>>,
 }
 
 /// The words of [`SyncMode`] that can be of use, for the schema: nobody can be asked yet.

@@ -7,6 +7,7 @@ use crate::{
         bridge::{Answer, Ask, Call},
         error::{ErrorCode, ToolError},
         ids::NodeId,
+        sync::Receipt,
     },
     session::{ServeSession, Target},
     store::Store,
@@ -66,6 +67,15 @@ impl Backend {
                 format!("reading the project failed: {error}"),
                 "this is a fault of the server; its log says more",
             )),
+        }
+    }
+
+    /// Name the file of each change that has none. (A foreign plugin knows ids and no files.)
+    pub fn name_files(&self, receipt: &mut Receipt) {
+        let nameless = receipt.changes.iter_mut().filter(|change| change.fs_path.is_none());
+        for (change, id) in nameless.filter_map(|change| change.id.map(|id| (change, id))) {
+            let look = self.session.look(&[id]).1.into_iter().flatten().next();
+            change.fs_path = look.and_then(|look| look.fs_path).map(|path| path.to_string_lossy().replace('\\', "/"));
         }
     }
 

@@ -86,7 +86,9 @@ impl McpHandler {
         let (progress, reports) = mpsc::unbounded_channel();
         let work = async {
             let backend = self.backend.get().await?;
-            (tool.run)(backend, args, Some(progress)).await
+            // A client that sees no progress gives up after a minute, so its call may not take longer.
+            let sink = context.meta.get_progress_token().is_some().then_some(progress);
+            (tool.run)(backend, args, sink).await
         };
         let outcome = tokio::select! {
             outcome = with_progress(work, reports, context) => outcome,

@@ -11,5 +11,6 @@ mod tools;
 
 pub use backend::{Backend, ServerInfo};
 pub use endpoint::McpEndpoint;
+pub use error::error_result;
 pub use handler::{BackendCell, McpHandler, Started};
 pub use tools::{Kind, Tool, catalogue};

@@ -41,6 +41,8 @@ const CONSOLE_LINES: usize = 200;
 const MAX_CONSOLE_LINES: usize = 1000;
 /// How long a sync waits: below the minute after which clients give up.
 const SYNC_PATIENCE: Duration = Duration::from_secs(50);
+/// How long it waits for a caller that sees progress: a person may take ten minutes to answer.
+const REVIEW_PATIENCE: Duration = Duration::from_secs(11 * 60);
 
 /// Whether a tool changes anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,13 +155,17 @@ async fn status(
 
 async fn run_sync(
     backend: Arc<Backend>,
-    SyncArgs { studio, mode, paths }: SyncArgs,
+    SyncArgs { studio, mode, paths, overrides }: SyncArgs,
     progress: Option<ProgressSink>,
 ) -> Result<Synced, ToolError> {
     let paths = paths.map(|paths| project_paths(&backend, paths)).transpose()?;
-    let ask = Ask::Sync(sync::SyncArgs { mode, paths });
-    match backend.call(studio, SYNC_PATIENCE, ask, progress).await? {
-        Answer::Receipt(receipt) => Ok(Synced::new(receipt, problem_lines(&backend))),
+    let patience = if progress.is_some() { REVIEW_PATIENCE } else { SYNC_PATIENCE };
+    let ask = Ask::Sync(sync::SyncArgs { mode, paths, overrides: overrides.unwrap_or_default() });
+    match backend.call(studio, patience, ask, progress).await? {
+        Answer::Receipt(mut receipt) => {
+            backend.name_files(&mut receipt);
+            Ok(Synced::new(receipt, problem_lines(&backend)))
+        }
         _ => Err(wrong_answer("sync")),
     }
 }

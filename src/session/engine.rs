@@ -195,8 +195,11 @@ impl Engine {
     }
 }
 
-/// The project file that `path` means.
-fn find_project(path: &Path) -> Result<PathBuf, SessionError> {
+/// The project file that `path` means: itself, or the default one of a folder. Canonical.
+///
+/// # Errors
+/// There is none.
+pub fn find_project(path: &Path) -> Result<PathBuf, SessionError> {
     let unreadable = |source| SessionError::Unreadable { path: path.to_path_buf(), source };
     let path = std::fs::canonicalize(path).map_err(unreadable)?;
     if path.is_file() {

@@ -45,6 +45,7 @@ use librojo::{RojoTree, SessionId};
 use rbx_dom_weak::types::Ref;
 use tokio::sync::{broadcast, watch as tokio_watch};
 
+pub use engine::find_project;
 pub use types::{CursorGone, Health, Look, Message, MessageBatch, Problem, ProjectInfo, SessionError, Target};
 
 use self::{engine::Board, run::Command};

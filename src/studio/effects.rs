@@ -58,6 +58,7 @@ impl Effects {
     pub(super) fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Send { link, frame } => self.put(link, Out::Frame(Box::new(frame))),
+            Effect::Ping { link } => self.put(link, Out::Ping),
             Effect::Close { link, reason } => self.close(link, reason),
             Effect::Settle { caller, outcome } => {
                 if let Some(reply) = self.callers.remove(&caller) {

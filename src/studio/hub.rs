@@ -195,6 +195,7 @@ impl Drop for AbandonOnDrop<'_> {
 fn link_event(link: LinkId, report: In) -> Event {
     match report {
         In::Frame(frame) => Event::Frame { link, frame },
+        In::Pong => Event::Pong { link },
         In::NotSent { request, size } => Event::NotSent { request, size },
     }
 }

@@ -27,6 +27,8 @@ pub(super) const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 pub(super) enum Out {
     /// A frame.
     Frame(Box<ServerFrame>),
+    /// A WebSocket ping.
+    Ping,
     /// The end, with its reason.
     Close(String),
 }
@@ -36,6 +38,8 @@ pub(super) enum Out {
 pub(super) enum In {
     /// A frame, or something that should have been one.
     Frame(Result<PluginFrame, FrameError>),
+    /// The answer to a ping.
+    Pong,
     /// A frame was larger than the limit and was not sent.
     NotSent { request: Option<RequestId>, size: usize },
 }
@@ -107,6 +111,7 @@ async fn write_frames(
                 let _ = sink.send(Message::Close(Some(frame))).await;
                 return End::Ours(reason);
             }
+            Out::Ping => Message::Ping(Vec::new().into()),
             Out::Frame(frame) => match encode(&frame) {
                 Ok(text) => Message::Text(text.into()),
                 Err(size) => {
@@ -148,7 +153,8 @@ async fn read_frames<F: Future<Output = ()>>(
                 let reason = frame.map(|frame| frame.reason.to_string()).filter(|reason| !reason.is_empty());
                 return End::Theirs(reason.unwrap_or_else(|| "the plugin closed it".into()));
             }
-            Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
+            Ok(Message::Pong(_)) => report(In::Pong).await,
+            Ok(Message::Ping(_) | Message::Frame(_)) => {}
             Err(tungstenite::Error::Capacity(CapacityError::MessageTooLong { size, .. })) => {
                 return End::TooLarge(format!("a frame of {size} bytes is over the limit of {MAX_FRAME_BYTES}"));
             }

@@ -1,6 +1,7 @@
 //! End to end: the real server on a free port, the plugin as it ships in the headless Studio, and
 //! agents over real sockets.
 
+mod attach;
 mod console;
 mod errors;
 mod faults;

@@ -21,6 +21,8 @@ async fn c83_a_web_page_reaches_no_route() {
         ("POST", "/mcp", list.as_str(), &upgrade[..0]),
         ("GET", "/mcp", "", &upgrade[..0]),
         ("GET", "/api/mcp/stream", "", &upgrade[..]),
+        ("GET", "/api/mcp/server", "", &upgrade[..0]),
+        ("GET", "/api/mcp/server", "", &upgrade[..]),
         ("GET", "/api/socket/0", "", &upgrade[..]),
         ("GET", "/api/rojo", "", &upgrade[..0]),
         ("POST", "/api/write", "", &upgrade[..0]),
@@ -43,7 +45,7 @@ async fn c83_a_web_page_reaches_no_route() {
             all.extend(headers);
             let (status, _, body) = agent.http(method, path, &all, body.to_owned()).await;
             assert!(status.is_client_error(), "{method} {path} {headers:?}: {status}");
-            if path.starts_with("/api/") && path != "/api/mcp/stream" {
+            if path.starts_with("/api/") && !path.starts_with("/api/mcp/") {
                 assert_eq!(status, 404, "Rojo's routes answer as Rojo does");
                 assert!(body.is_empty());
             }

@@ -41,10 +41,15 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Our program, with its state inside the project's temporary folder, so that it goes with it.
+/// Where our programs keep the state of a project: inside its temporary folder, so that it goes with it.
+pub fn state_root(project: &Path) -> PathBuf {
+    project.join(".state")
+}
+
+/// Our program, with such a state folder.
 pub fn program(project: &Path) -> std::process::Command {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rojo-mcp"));
-    command.env(rojo_mcp::state::STATE_FOLDER_VARIABLE, project.join(".state"));
+    command.env(rojo_mcp::state::STATE_FOLDER_VARIABLE, state_root(project));
     command
 }
 

@@ -4,7 +4,10 @@ use std::{collections::VecDeque, time::Duration};
 
 use serde_json::Value;
 
-use super::{Answer, Ask, Bridge, Call, CallerId, Effect, StudioScript, Waiter, Waiting, What};
+use super::{
+    Answer, Ask, Bridge, Call, CallerId, Effect, StudioScript, Waiter, Waiting, What,
+    level0::{late_catch_up, read_relayed},
+};
 use crate::core::{
     calls::Moment,
     console::Query,
@@ -108,18 +111,21 @@ impl Bridge {
     }
 
     /// The one result of a request has come. A repeated or unknown one changes nothing.
-    pub(super) fn result(&mut self, now: Moment, result: PluginResult) {
+    pub(super) fn result(&mut self, now: Moment, from: StudioKey, result: PluginResult) {
         let id = result.request_id.clone();
+        // A plugin cannot know the id of what was not sent, unless it guesses.
+        if !matches!(self.calls.get(&id), Some((Waiting { what: What::Request { .. }, .. }, _))) {
+            return;
+        }
         let Some(waiting) = self.calls.settle(&id) else { return };
-        let What::Request { request, .. } = waiting.what else {
-            unreachable!("a run's id is never sent to a plugin");
-        };
+        let What::Request { request, .. } = waiting.what else { unreachable!("looked at above") };
         match waiting.who {
             Waiter::Caller(caller) => {
                 let outcome = self.read_answer(waiting.studio, &request.body, result);
                 self.settle(caller, outcome);
             }
             Waiter::Run(run) => self.run_result(now, &run, &request.body, result),
+            Waiter::Probe { newer } => self.probe_answered(waiting.studio, newer, from),
         }
     }
 
@@ -140,7 +146,10 @@ impl Bridge {
                 Ok(Answer::Tool(result.fields.remove("response").unwrap_or(Value::Null)))
             }
             RequestBody::Tool { .. } => unwrap_outcome(result.read()).map(Answer::Tool),
-            RequestBody::Sync { .. } | RequestBody::Plan { .. } => unreachable!("only runs ask for these"),
+            RequestBody::Sync { cursor, .. } => {
+                read_relayed(&self.studio_name(studio), cursor.unwrap_or(0), result).map(Answer::Receipt)
+            }
+            RequestBody::Plan { .. } => unreachable!("only runs ask for these"),
         }
     }
 
@@ -152,12 +161,13 @@ impl Bridge {
 
     fn fail_waiting(&mut self, waiting: Waiting, error: ToolError) {
         match (waiting.who, waiting.what) {
-            (Waiter::Caller(caller), What::Request { .. }) => self.settle(caller, Err(error)),
+            (Waiter::Caller(caller), What::Request { .. } | What::CatchUp(_)) => self.settle(caller, Err(error)),
             (Waiter::Caller(caller), What::Run(run)) => {
                 self.forget_run(&run);
                 self.settle(caller, Err(error));
             }
             (Waiter::Run(run), _) => self.run_failed(&run, error),
+            (Waiter::Probe { newer }, _) => self.give_way(waiting.studio, newer),
         }
     }
 
@@ -201,29 +211,36 @@ impl Bridge {
             let name = self.studio_name(waiting.studio);
             let error = match &waiting.what {
                 What::Request { .. } => {
-                    self.cancel(&id, waiting.studio, CancelReason::Timeout);
-                    ToolError::outcome_unknown(&name, "its deadline passed, and Studio was told to end it")
+                    let told = self.cancel(&id, waiting.studio, CancelReason::Timeout);
+                    ToolError::outcome_unknown(
+                        &name,
+                        if told { "its deadline passed, and Studio was told to end it" } else { "its deadline passed" },
+                    )
                 }
                 What::Run(run) => self.late_run(run, &name),
+                What::CatchUp(_) => late_catch_up(&name),
             };
             self.fail_waiting(waiting, error);
         }
     }
 
-    pub(super) fn cancel(&mut self, id: &RequestId, key: StudioKey, reason: CancelReason) {
-        let Some(studio) = self.studios.get(key).filter(|studio| studio.is_level1()) else { return };
-        if let Some(link) = studio.link {
-            let notice = Notice::Cancel { request_id: id.clone(), reason };
-            self.send(link, ServerFrame::Notice(notice));
-        }
+    /// Tell the plugin that a call's end is no longer waited for. `false`: it could not be told.
+    pub(super) fn cancel(&mut self, id: &RequestId, key: StudioKey, reason: CancelReason) -> bool {
+        let studio = self.studios.get(key).filter(|studio| studio.is_level1());
+        let Some(link) = studio.and_then(|studio| studio.link) else { return false };
+        self.send(link, ServerFrame::Notice(Notice::Cancel { request_id: id.clone(), reason }));
+        true
     }
 
     pub(super) fn abandon(&mut self, caller: CallerId) {
         let given_up = self.calls.settle_where(|call| call.who == Waiter::Caller(caller));
         for (id, waiting) in given_up {
             match &waiting.what {
-                What::Request { .. } => self.cancel(&id, waiting.studio, CancelReason::Aborted),
+                What::Request { .. } => {
+                    self.cancel(&id, waiting.studio, CancelReason::Aborted);
+                }
                 What::Run(run) => self.abandon_run(run),
+                What::CatchUp(_) => {}
             }
             self.settle(caller, Err(ToolError::cancelled()));
         }
@@ -242,6 +259,7 @@ impl Bridge {
         let caller = match &waiting.who {
             Waiter::Caller(caller) => Some(*caller),
             Waiter::Run(run) => self.caller_of(run),
+            Waiter::Probe { .. } => None,
         };
         if let Some(caller) = caller {
             self.effects.push(Effect::Progress { caller, progress, total, message });

@@ -95,6 +95,7 @@ impl Bridge {
         self.note(format!("linked to {name}"));
         self.welcome(link, key);
         self.resend(now, link, key);
+        self.probe_older(now, key);
         Ok(())
     }
 
@@ -197,7 +198,7 @@ impl Bridge {
             .filter(|(_, waiting)| waiting.studio == key)
             .filter_map(|(id, waiting)| match &waiting.what {
                 What::Request { request, .. } => Some((request.n.unwrap_or(0), id.clone())),
-                What::Run(_) => None,
+                What::Run(_) | What::CatchUp(_) => None,
             })
             .collect();
         sent.sort_unstable();
@@ -228,7 +229,7 @@ impl Bridge {
             PluginFrame::Result(result) => {
                 let disposition = self.calls.disposition(&result.request_id);
                 self.ack(link, key, &result.request_id, disposition);
-                self.result(now, result);
+                self.result(now, key, result);
             }
             PluginFrame::Cancelled { .. } | PluginFrame::StillRunning { .. } | PluginFrame::Alive => {}
             PluginFrame::Taken { request_id: None, part } => self.tree_part_taken(link, key, part),
@@ -267,6 +268,10 @@ impl Bridge {
         if let Some(id) = error.request_id {
             let disposition = self.calls.disposition(&id);
             self.ack(link, key, &id, disposition);
+            if self.is_probe(&id) {
+                self.calls.settle(&id);
+                return;
+            }
             self.fail(
                 &id,
                 ToolError::failed(

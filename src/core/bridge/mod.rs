@@ -5,7 +5,9 @@
 //! events. `now` is the time since the owner started.
 
 mod calls;
+mod level0;
 mod links;
+mod places;
 mod runs;
 #[cfg(test)]
 mod tests;
@@ -13,11 +15,12 @@ mod ticks;
 mod trees;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque},
     sync::Arc,
     time::Duration,
 };
 
+pub use places::PlacePolicy;
 use runs::ActiveRun;
 pub use runs::StudioScript;
 
@@ -26,7 +29,7 @@ use super::{
     console::{Page, Query},
     error::ToolError,
     ids::{NodeId, RequestId, RunId, ServerId, TreeId},
-    protocol::{FrameError, HEARTBEAT, Patch, PlanOp, PluginFrame, Request, ServerFrame, TreePart},
+    protocol::{FrameError, HEARTBEAT, Patch, PlanOp, PluginFrame, Request, RequestBody, ServerFrame, TreePart},
     studios::{LinkId, StudioKey, StudioStatus, Studios},
     sync::{NodeView, Receipt, SyncArgs},
     text::TextHash,
@@ -50,6 +53,11 @@ pub enum Event {
         link: LinkId,
         /// What.
         frame: Result<PluginFrame, FrameError>,
+    },
+    /// A WebSocket's other end answered [`Effect::Ping`].
+    Pong {
+        /// Which.
+        link: LinkId,
     },
     /// A frame was too large to be sent and was not.
     NotSent {
@@ -119,6 +127,11 @@ pub enum Effect {
         link: LinkId,
         /// What.
         frame: ServerFrame,
+    },
+    /// Ask a WebSocket's other end for a sign of life, below the frames.
+    Ping {
+        /// Which.
+        link: LinkId,
     },
     /// Close a link once its outbox is empty.
     Close {
@@ -240,22 +253,6 @@ pub enum Answer {
     },
 }
 
-/// Which places the project serves.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PlacePolicy {
-    /// Only these; `None`: any.
-    pub serve: Option<HashSet<u64>>,
-    /// Never these.
-    pub blocked: HashSet<u64>,
-}
-
-impl PlacePolicy {
-    /// This place may link.
-    pub fn admits(&self, place: u64) -> bool {
-        !self.blocked.contains(&place) && self.serve.as_ref().is_none_or(|serve| serve.contains(&place))
-    }
-}
-
 /// What the bridge says of the server in its welcome.
 #[derive(Debug, Clone)]
 pub struct Introduction {
@@ -308,6 +305,10 @@ struct Waiting {
 enum Waiter {
     Caller(CallerId),
     Run(RunId),
+    /// A newer window of the same place wants to know whether this one is alive.
+    Probe {
+        newer: StudioKey,
+    },
 }
 
 /// What is waited for.
@@ -317,6 +318,8 @@ enum What {
     Request { request: Request, rest: VecDeque<Vec<PlanOp>>, next_part: u32 },
     /// The end of a run.
     Run(RunId),
+    /// The disk is read before this is sent.
+    CatchUp(RequestBody),
 }
 
 impl Bridge {
@@ -342,6 +345,7 @@ impl Bridge {
         match event {
             Event::Opened { link } => self.opened(now, link),
             Event::Frame { link, frame } => self.frame(now, link, frame),
+            Event::Pong { link } => self.heard(now, link),
             Event::NotSent { request, size } => self.not_sent(request, size),
             Event::Closed { link, reason } => self.closed(now, link, &reason),
             Event::Call { caller, call } => self.call(now, caller, call),

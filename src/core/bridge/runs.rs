@@ -71,12 +71,10 @@ impl Bridge {
         args: SyncArgs,
     ) {
         if !self.studios.get(studio).is_some_and(|studio| studio.is_level1()) {
-            let error = ToolError::new(
-                ErrorCode::Unsupported,
-                "this Studio's plugin decides about sync by itself and cannot be asked from here",
-                "install our plugin (`rojo-mcp plugin build`) to sync from an agent",
-            );
-            return self.settle(caller, Err(error));
+            return self.relay_sync(deadline, studio, caller, args);
+        }
+        if !args.overrides.is_empty() {
+            return self.settle(caller, Err(no_overrides()));
         }
         let entry = (self.new_id)();
         // Not the entry's id: the plugin learns the run's, and may name it in a result.
@@ -117,6 +115,9 @@ impl Bridge {
     }
 
     pub(super) fn caught_up(&mut self, now: Moment, id: &RunId, result: Result<u32, ToolError>) {
+        if !self.runs.contains_key(id) {
+            return self.relay_caught_up(id, result);
+        }
         let cursor = match result {
             Ok(cursor) => cursor,
             Err(error) => return self.run_failed(id, error),
@@ -260,7 +261,7 @@ impl Bridge {
         let entry = self.runs.get(id)?.entry.as_ref()?;
         match self.calls.get(entry)?.0.who {
             Waiter::Caller(caller) => Some(caller),
-            Waiter::Run(_) => None,
+            Waiter::Run(_) | Waiter::Probe { .. } => None,
         }
     }
 
@@ -277,6 +278,14 @@ impl Bridge {
     }
 }
 
+fn no_overrides() -> ToolError {
+    ToolError::new(
+        ErrorCode::Unsupported,
+        "argument `overrides`: they are passed on to a foreign plugin only; nothing was changed",
+        "settle each unresolved line as its receipt says",
+    )
+}
+
 fn nameless_fact() -> ToolError {
     let what = "the plugin reported a difference of a node and did not say which; nothing was changed";
     ToolError::failed(what, "update the plugin: its version and the server's differ")
@@ -285,6 +294,6 @@ fn nameless_fact() -> ToolError {
 impl SyncArgs {
     /// Compare and report, nothing else.
     fn comparison() -> Self {
-        Self { mode: crate::core::protocol::SyncMode::Dryrun, paths: None }
+        Self { mode: crate::core::protocol::SyncMode::Dryrun, ..Self::default() }
     }
 }

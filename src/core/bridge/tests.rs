@@ -3,12 +3,19 @@
 
 mod calls;
 mod hello;
+mod level0;
 mod loss;
 mod model;
 mod runs;
 mod trees;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
@@ -31,9 +38,25 @@ const PATIENCE: Duration = Duration::from_secs(25);
 /// A bridge and its clock.
 struct Rig {
     bridge: Bridge,
+    /// Its id.
+    server: String,
     now: Moment,
     links: u64,
     callers: u64,
+    /// How many ids were made.
+    made: Arc<AtomicU64>,
+}
+
+fn new_bridge(server: &str, places: PlacePolicy, made: &Arc<AtomicU64>) -> Bridge {
+    let intro = Introduction {
+        server_id: server.into(),
+        server_version: "9.8.7".into(),
+        tree_id: TREE.into(),
+        project: "game".into(),
+    };
+    let made = Arc::clone(made);
+    let new_id = move || RequestId::from(format!("id-{}", made.fetch_add(1, Ordering::Relaxed) + 1));
+    Bridge::new(intro, places, new_id)
 }
 
 /// What one event led to.
@@ -46,18 +69,16 @@ impl Rig {
     }
 
     fn serving(places: PlacePolicy) -> Self {
-        let intro = Introduction {
-            server_id: SERVER.into(),
-            server_version: "9.8.7".into(),
-            tree_id: TREE.into(),
-            project: "game".into(),
-        };
-        let mut made = 0;
-        let new_id = move || {
-            made += 1;
-            RequestId::from(format!("id-{made}"))
-        };
-        Self { bridge: Bridge::new(intro, places, new_id), now: Moment::ZERO, links: 0, callers: 0 }
+        let made = Arc::default();
+        let bridge = new_bridge(SERVER, places, &made);
+        Self { bridge, server: SERVER.to_owned(), now: Moment::ZERO, links: 0, callers: 0, made }
+    }
+
+    /// The server is killed and started again: another process, which knows nothing.
+    fn restart(&mut self) {
+        self.server = format!("server-after-{}", self.links);
+        self.bridge = new_bridge(&self.server, PlacePolicy::default(), &self.made);
+        self.now = Moment::ZERO;
     }
 
     fn event(&mut self, event: Event) -> Out {

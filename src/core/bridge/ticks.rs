@@ -1,6 +1,6 @@
 //! What the passing of time brings: heartbeats, and the end of whatever came too late.
 
-use super::{Bridge, Link, links::Refusal};
+use super::{Bridge, Effect, Link, links::Refusal};
 use crate::core::{
     calls::Moment,
     error::ToolError,
@@ -62,27 +62,50 @@ impl Bridge {
     }
 
     fn drop_silent(&mut self, now: Moment) {
-        let mut dropped = Vec::new();
-        for studio in self.studios.iter_mut().filter(|studio| silent_at(studio).is_some_and(|at| at <= now)) {
-            studio.lost_at = Some(now);
-            dropped.extend(studio.link.take());
-        }
-        for link in dropped {
-            self.close(link, format!("silent for {} s", SILENCE.as_secs()));
+        let silent: Vec<StudioKey> = self
+            .studios
+            .iter()
+            .filter(|studio| silent_at(studio).is_some_and(|at| at <= now))
+            .map(|studio| studio.key)
+            .collect();
+        let why = format!("silent for {} s", SILENCE.as_secs());
+        for key in silent {
+            let Some(studio) = self.studios.get_mut(key) else { continue };
+            if studio.is_level1() {
+                studio.lost_at = Some(now);
+                let link = studio.link.take();
+                link.into_iter().for_each(|link| self.close(link, why.as_str()));
+            } else {
+                self.leave(key, &why);
+            }
         }
     }
 
+    /// Our own plugin answers a frame; of another one only the WebSocket can be asked.
     fn heartbeat(&mut self, now: Moment) {
         let timestamp = super::calls::millis(now);
-        let live: Vec<LinkId> =
-            self.studios.iter().filter(|studio| studio.is_level1()).filter_map(|studio| studio.link).collect();
-        for link in live {
-            self.send(link, ServerFrame::Notice(Notice::Heartbeat { timestamp }));
+        let live: Vec<(bool, LinkId)> =
+            self.studios.iter().filter_map(|studio| Some((studio.is_level1(), studio.link?))).collect();
+        for (is_level1, link) in live {
+            if is_level1 {
+                self.send(link, ServerFrame::Notice(Notice::Heartbeat { timestamp }));
+            } else {
+                self.effects.push(Effect::Ping { link });
+            }
+        }
+    }
+
+    /// A link has shown that its other end is alive.
+    pub(super) fn heard(&mut self, now: Moment, link: LinkId) {
+        if let Some(Link::Of(key)) = self.links.get(&link)
+            && let Some(studio) = self.studios.get_mut(*key)
+        {
+            studio.heard_at = now;
         }
     }
 }
 
-/// When the silence of a linked Studio has lasted too long. A level-0 plugin may be silent for ever.
+/// When the silence of a linked Studio has lasted too long.
 fn silent_at(studio: &Studio) -> Option<Moment> {
-    (studio.is_level1() && studio.link.is_some()).then_some(studio.heard_at + SILENCE)
+    studio.link.map(|_| studio.heard_at + SILENCE)
 }

@@ -146,6 +146,7 @@ fn change(fact: &Fact, view: Option<&NodeView>, patch_type: PatchType) -> Change
         studio_hash: fact.studio_hash,
         result: ChangeResult::Unresolved,
         reason: None,
+        foreign: serde_json::Map::new(),
     }
 }
 

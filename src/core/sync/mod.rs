@@ -8,11 +8,13 @@
 //! changes before `Apply`.
 
 mod decide;
+mod overrides;
 mod receipt;
 
 use std::collections::{HashMap, HashSet};
 
 pub use decide::{Decision, NodeView, decide};
+pub use overrides::Override;
 pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, SyncStatus};
 
 use super::{
@@ -28,6 +30,8 @@ pub struct SyncArgs {
     pub mode: SyncMode,
     /// Only these files and folders, relative to the project with `/`; `None` is everything.
     pub paths: Option<Vec<String>>,
+    /// Decisions taken beforehand.
+    pub overrides: Vec<Override>,
 }
 
 /// Why a run that found something unresolved ended, and the way on.

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::core::{ids::NodeId, protocol::SyncMode, text::TextHash};
 
@@ -15,6 +16,9 @@ pub struct Receipt {
     pub cursor: u32,
     /// Changes that were pushed to Studio.
     pub pushed: usize,
+    /// Changes that were pulled into files.
+    #[serde(default)]
+    pub pulled: usize,
     /// Changes that nobody decided yet.
     pub unresolved: usize,
     /// Changes that were tried and did not hold.
@@ -42,8 +46,12 @@ pub enum SyncStatus {
     Dryrun,
     /// Nothing was applied, because something is unresolved.
     FastfailUnresolved,
-    /// Nothing could be applied.
+    /// Nothing could be applied; of a foreign plugin it is not known.
     Error,
+    /// A foreign plugin did not sync, because it is connected to Rojo already.
+    AlreadyConnected,
+    /// A foreign plugin did not sync, because it is at another one.
+    SyncInProgress,
 }
 
 /// One difference between files and Studio, and what became of it.
@@ -78,6 +86,10 @@ pub struct Change {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What a foreign plugin says besides: its own `studioHash`, `properties`, `defaultSelection`.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub foreign: Map<String, Value>,
 }
 
 /// Which side wins.
@@ -86,6 +98,8 @@ pub struct Change {
 pub enum Direction {
     /// The file's text goes to Studio.
     Push,
+    /// Studio's text goes to the file.
+    Pull,
     /// Nobody decided yet.
     Unresolved,
 }
@@ -117,16 +131,21 @@ pub enum ChangeResult {
     Failed,
     /// Not tried.
     Skipped,
+    /// A foreign plugin did not say.
+    Unknown,
 }
 
 impl Receipt {
     /// Count `changes` and put them into a receipt.
     pub fn new(status: SyncStatus, cursor: u32, changes: Vec<Change>, message: Option<String>) -> Self {
         let count = |wanted: &[ChangeResult]| changes.iter().filter(|c| wanted.contains(&c.result)).count();
+        let pulled =
+            changes.iter().filter(|c| c.direction == Direction::Pull && c.result == ChangeResult::Done).count();
         Self {
             status,
             cursor,
-            pushed: count(&[ChangeResult::Done]),
+            pushed: count(&[ChangeResult::Done]) - pulled,
+            pulled,
             unresolved: count(&[ChangeResult::Unresolved]),
             failed: count(&[ChangeResult::Guard, ChangeResult::Failed, ChangeResult::Skipped]),
             changes,

@@ -112,7 +112,7 @@ fn run(
     agreement: &mut Agreement,
 ) -> (Run, Step) {
     let paths = paths.map(|paths| paths.iter().map(|path| (*path).to_owned()).collect());
-    let (mut run, step) = Run::start("run-1".into(), SyncArgs { mode, paths: paths.clone() });
+    let (mut run, step) = Run::start("run-1".into(), SyncArgs { mode, paths: paths.clone(), ..SyncArgs::default() });
     assert_eq!(step, Step::CatchUp { paths });
     assert_eq!(run.caught_up(7, agreement), Step::Compare { cursor: 7 });
     let step = run.compared(Some(7), facts, agreement);

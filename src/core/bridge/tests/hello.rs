@@ -27,15 +27,6 @@ fn a_hello_is_answered_by_welcome_and_the_tree() {
 }
 
 #[test]
-fn a_level_0_hello_is_answered_by_silence() {
-    let mut rig = Rig::new();
-    let (link, out) = rig.try_link(&hello0(11));
-    assert_eq!(out.frames(link), [] as [Value; 0], "such a plugin knows no frame of ours");
-    assert_eq!(rig.pass(seconds(60)).frames(link), [] as [Value; 0], "no heartbeat either");
-    assert_eq!(rig.studios(), ["place:11 Live"]);
-}
-
-#[test]
 fn a_link_without_a_hello_is_refused_after_10_seconds() {
     let mut rig = Rig::new();
     let link = rig.open();
@@ -314,16 +305,6 @@ fn c55_a_call_is_not_routed_to_the_other_place_while_one_reconnects() {
     let (caller, out) = rig.call(Some("place:11"), PATIENCE, run_code());
     assert_eq!(out.code(caller), ErrorCode::Reconnecting);
     assert_eq!(out.frames(two), [] as [Value; 0]);
-}
-
-#[test]
-fn two_level_0_plugins_of_one_place_are_both_kept_and_named_apart() {
-    let mut rig = Rig::new();
-    rig.link(&hello0(11));
-    rig.link(&hello0(11));
-    assert_eq!(rig.studios(), ["place:11 Live", "place:11#2 Live"]);
-    let (caller, out) = rig.tool();
-    assert_eq!(out.code(caller), ErrorCode::AmbiguousStudio);
 }
 
 #[test]

@@ -179,20 +179,6 @@ fn a_comparison_that_nobody_waits_for_ends_with_its_studio() {
 }
 
 #[test]
-fn what_a_level_0_plugin_had_is_unknown_when_its_link_closes() {
-    let mut rig = Rig::new();
-    let link = rig.link(&hello0(11));
-    let (caller, id) = rig.tool_request(link);
-    let out = rig.close(link);
-    assert_eq!(out.code(caller), ErrorCode::OutcomeUnknown);
-    assert_eq!(out.closed(link), None, "it is closed already");
-    assert_eq!(rig.bridge.next_tick(), Moment::MAX, "and forgotten");
-    let (link, out) = rig.try_link(&hello0(11));
-    assert_eq!(out.frames(link), [] as [Value; 0], "nothing is ever sent again to such a plugin");
-    assert_eq!(rig.say(link, &success(&id, &json!(1))).0, []);
-}
-
-#[test]
 fn a_heartbeat_goes_out_every_5_seconds() {
     let mut rig = Rig::new();
     let link = rig.link(&hello("a", 11));

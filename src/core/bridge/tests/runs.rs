@@ -187,14 +187,6 @@ fn a_result_that_names_the_run_instead_of_its_request_is_unknown() {
 }
 
 #[test]
-fn a_level_0_plugin_is_not_asked_to_sync() {
-    let mut rig = Rig::new();
-    let link = rig.link(&hello0(11));
-    let (caller, out) = rig.call(None, PATIENCE, Ask::Sync(SyncArgs::default()));
-    assert_eq!((out.code(caller), out.frames(link)), (ErrorCode::Unsupported, vec![]));
-}
-
-#[test]
 fn a_disk_that_cannot_be_read_ends_the_run_before_anything_is_sent() {
     let mut ready = Ready::new();
     let (caller, run) = ready.start();
@@ -347,7 +339,7 @@ fn progress_of_a_step_reaches_the_caller_of_the_run() {
 fn c61_two_syncs_at_once_get_each_their_own_receipt() {
     let mut ready = Ready::new();
     let (one, run, first) = ready.comparing();
-    let args = SyncArgs { mode: SyncMode::Dryrun, paths: None };
+    let args = SyncArgs { mode: SyncMode::Dryrun, ..SyncArgs::default() };
     let (two, out) = ready.rig.call(None, PATIENCE, Ask::Sync(args));
     let [Effect::CatchUp { run: dry, .. }] = &out.0[..] else { panic!("{out:?}") };
     let out = ready.rig.event(Event::CaughtUp { run: dry.clone(), result: Ok(6) });

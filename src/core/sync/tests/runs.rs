@@ -272,7 +272,7 @@ fn a_receipt_is_this_json() {
     ];
     let receipt = receipt(started.applied(&results, &mut agreement));
     let expected = json!({
-        "status": "partial", "cursor": 7, "pushed": 2, "unresolved": 0, "failed": 1,
+        "status": "partial", "cursor": 7, "pulled": 0, "pushed": 2, "unresolved": 0, "failed": 1,
         "changes": [{
             "path": "Root.Script1", "fsPath": "src/Script1.luau", "id": "00000000000000000000000000000001",
             "className": "ModuleScript", "direction": "push", "patchType": "Edit", "diskHash": hash(DISK),
@@ -294,7 +294,7 @@ fn a_receipt_is_this_json() {
 fn a_receipt_of_what_is_unresolved_is_this_json() {
     let (_, step) = run(SyncMode::Fastfail, None, vec![extra("Mine")], [], &mut Agreement::default());
     let expected = json!({
-        "status": "fastfail_unresolved", "cursor": 7, "pushed": 0, "unresolved": 1, "failed": 0,
+        "status": "fastfail_unresolved", "cursor": 7, "pulled": 0, "pushed": 0, "unresolved": 1, "failed": 0,
         "changes": [{
             "path": "Root.Mine", "className": "ModuleScript", "direction": "unresolved", "patchType": "Remove",
             "result": "unresolved", "reason": "only Studio has it, or its file was deleted or renamed; it is left alone (to drop it, destroy it with run_code; to keep it, save it as a file)",

@@ -1,10 +1,10 @@
 //! A plugin that keeps to the protocol.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::super::{hello, hello0, with};
+use super::super::{hello, hello0, seconds, with};
 use crate::core::{
     ids::{NodeId, RequestId},
     protocol::{Notice, PlanOp, Request, RequestBody, ServerFrame},
@@ -29,6 +29,8 @@ pub(super) struct Plugin {
     pending: Vec<(RequestId, Value)>,
     /// What it says next.
     pub says: VecDeque<Value>,
+    /// How long it has heard nothing, by its own clock.
+    silence: Duration,
 }
 
 impl Plugin {
@@ -44,7 +46,14 @@ impl Plugin {
             running: Vec::new(),
             pending: Vec::new(),
             says: VecDeque::new(),
+            silence: Duration::ZERO,
         }
+    }
+
+    /// Time passes for it. `true`: it takes its link for dead. (Level 0 may wait for ever.)
+    pub fn silent_for(&mut self, time: Duration) -> bool {
+        self.silence += time;
+        self.level1 && self.link.is_some() && self.silence > seconds(20)
     }
 
     pub fn reload(&mut self) {
@@ -54,6 +63,7 @@ impl Plugin {
     /// It opens `link` and says hello. What it told its last link is gone with that.
     pub fn connect(&mut self, link: LinkId, index: usize) {
         self.link = Some(link);
+        self.silence = Duration::ZERO;
         self.welcomed = false;
         self.says.clear();
         if !self.level1 {
@@ -69,17 +79,22 @@ impl Plugin {
         self.says.push_back(with(hello(&format!("session-{index}-{}", self.loads), self.place), memory));
     }
 
-    /// The highest request number that the hello told.
-    pub fn last_n(&self) -> u64 {
-        self.highest
+    /// The highest request number of `server` that the hello told.
+    pub fn last_n(&self, server: &str) -> u64 {
+        if self.server == Some(json!(server)) { self.highest } else { 0 }
     }
 
     /// It reads a frame; the request that it begins to run.
     pub fn read(&mut self, frame: ServerFrame) -> Option<RequestId> {
+        self.silence = Duration::ZERO;
         match frame {
             ServerFrame::Request(request) => return Some(self.begin(request)),
             ServerFrame::Notice(Notice::Welcome(welcome)) => {
-                self.server = Some(json!(welcome.server_id));
+                let server = Some(json!(welcome.server_id));
+                if self.server != server {
+                    self.server = server;
+                    self.highest = 0;
+                }
                 self.welcomed = true;
                 self.says.extend(self.pending.iter().map(|(_, result)| result.clone()));
             }
@@ -127,7 +142,7 @@ impl Plugin {
             return;
         }
         let (id, body) = self.running.remove(which % self.running.len());
-        let result = with(answer(&body, which), json!({ "requestId": id }));
+        let result = with(answer(&id, &body, which), json!({ "requestId": id }));
         if self.level1 {
             self.pending.push((id, result.clone()));
         }
@@ -145,13 +160,19 @@ impl Plugin {
 }
 
 /// The result of a request. It carries the caller, so that a mix-up shows.
-fn answer(body: &RequestBody, which: usize) -> Value {
+fn answer(request: &RequestId, body: &RequestBody, which: usize) -> Value {
     match body {
         RequestBody::Tool { .. } if which == 3 => json!({"status": "error", "response": "boom"}),
         RequestBody::Tool { args, .. } => json!({"status": "success", "response": args["caller"]}),
         RequestBody::GetScript { id, .. } => {
             let source = id.expect("a script is asked for by its id").0.to_string();
             json!({"status": "success", "source": source, "studioHash": "opaque"})
+        }
+        // Only a level-0 plugin is asked without a run.
+        RequestBody::Sync { run_id: None, .. } => {
+            let status = ["success", "rejected", "already_connected", "sync_in_progress"][which % 4];
+            let change = json!({"path": request, "direction": "push", "className": "Script", "patchType": "Edit"});
+            json!({"status": status, "changes": [change]})
         }
         RequestBody::Sync { .. } if which == 3 => json!({"status": "success", "facts": []}),
         RequestBody::Sync { run_id, .. } => {

@@ -6,30 +6,14 @@ use serde_json::{Value, json};
 
 use super::{
     super::*,
-    Do,
+    Do, PLUGINS,
     plugin::{Plugin, TEXT},
+    wire::{Wire, check_request, view},
 };
 use crate::core::{
     ids::RunId,
-    protocol::{NewNode, Notice, PluginFrame, Request, RequestBody, ServerFrame},
-    sync::NodeView,
+    protocol::{Notice, PluginFrame, Request, ServerFrame},
 };
-
-/// A link as the world sees it.
-struct Wire {
-    place: u64,
-    level1: bool,
-    to_plugin: VecDeque<ServerFrame>,
-    to_server: VecDeque<Value>,
-    /// The bridge asked for its end.
-    closing: bool,
-    /// The bridge was told of its end.
-    closed: bool,
-    /// Nothing gets through any more.
-    broken: bool,
-    /// Of the last request on it; at first what the hello told.
-    last_n: u64,
-}
 
 /// What the serve session was asked.
 enum Task {
@@ -52,14 +36,15 @@ pub(super) struct World {
     ran: HashSet<RequestId>,
     cursor: u32,
     successes: usize,
+    events: u64,
 }
 
 impl World {
-    /// Two Studios, a second window of the first, and a level-0 plugin.
+    /// Two Studios, a second window of the first, and two level-0 windows of one place.
     pub fn new() -> Self {
         Self {
             rig: Rig::new(),
-            plugins: vec![Plugin::new(1, true), Plugin::new(2, true), Plugin::new(1, true), Plugin::new(3, false)],
+            plugins: PLUGINS.map(|(place, level1)| Plugin::new(place, level1)).into(),
             wires: BTreeMap::new(),
             tasks: VecDeque::new(),
             waiting: BTreeMap::new(),
@@ -69,7 +54,13 @@ impl World {
             ran: HashSet::new(),
             cursor: 0,
             successes: 0,
+            events: 0,
         }
+    }
+
+    /// How many events the bridge took.
+    pub fn events(&self) -> u64 {
+        self.events
     }
 
     pub fn successes(&self) -> usize {
@@ -105,7 +96,15 @@ impl World {
                 self.cursor += 1;
                 self.event(patch(self.cursor, script(1, TEXT)));
             }
-            Do::Pass(time) => self.pass(millis(time)),
+            Do::Pass(time) => {
+                self.pass(millis(time));
+                (0..self.plugins.len()).for_each(|plugin| self.plugin_time(plugin, millis(time)));
+            }
+            Do::PluginsSleep(time) => self.pass(millis(time)),
+            Do::ServerSleeps(time) => {
+                (0..self.plugins.len()).for_each(|plugin| self.plugin_time(plugin, millis(time)));
+            }
+            Do::Crash => self.crash(),
             Do::Oversleep(time) => {
                 self.rig.now += millis(time);
                 self.event(Event::Tick);
@@ -140,6 +139,7 @@ impl World {
     }
 
     fn event(&mut self, event: Event) {
+        self.events += 1;
         let out = self.rig.event(event);
         self.carry_out(out);
     }
@@ -148,6 +148,26 @@ impl World {
         let out = self.rig.pass(time);
         self.carry_out(out);
         self.nothing_overdue();
+    }
+
+    /// A plugin's clock runs; what it does not hear for 20 s it drops.
+    fn plugin_time(&mut self, index: usize, time: Duration) {
+        if self.plugins[index].silent_for(time) {
+            self.cut(index);
+        }
+    }
+
+    /// The server process is killed and started again. Nobody hears anything of the old one.
+    fn crash(&mut self) {
+        self.rig.restart();
+        self.waiting.clear();
+        self.tasks.clear();
+        for wire in self.wires.values_mut() {
+            wire.closed = true;
+            wire.broken = true;
+            wire.to_plugin.clear();
+            wire.to_server.clear();
+        }
     }
 
     fn nothing_overdue(&self) {
@@ -165,11 +185,12 @@ impl World {
             place: plugin.place,
             level1: plugin.level1,
             to_plugin: VecDeque::new(),
+            pings: 0,
             to_server: VecDeque::new(),
             closing: false,
             closed: false,
             broken: false,
-            last_n: plugin.last_n(),
+            last_n: plugin.last_n(&self.rig.server),
         };
         self.wires.insert(link, wire);
         self.event(Event::Opened { link });
@@ -191,6 +212,10 @@ impl World {
     fn read(&mut self, index: usize) {
         let plugin = &mut self.plugins[index];
         let Some(wire) = plugin.link.and_then(|link| self.wires.get_mut(&link)) else { return };
+        // Its WebSocket answers pings by itself.
+        for _ in 0..std::mem::take(&mut wire.pings) {
+            wire.to_server.push_back(json!("pong"));
+        }
         match wire.to_plugin.pop_front() {
             Some(frame) => {
                 if let Some(request) = plugin.read(frame) {
@@ -208,9 +233,13 @@ impl World {
         let Some(link) = busy.get(which % busy.len().max(1)).copied() else { return };
         let wire = self.wires.get_mut(&link).expect("found a moment ago");
         let frame = wire.to_server.pop_front().expect("busy");
-        if !wire.closed {
-            self.event(Event::Frame { link, frame: PluginFrame::parse(&frame.to_string()) });
+        if wire.closed {
+            return;
         }
+        self.event(match frame {
+            Value::String(_) => Event::Pong { link },
+            frame => Event::Frame { link, frame: PluginFrame::parse(&frame.to_string()) },
+        });
     }
 
     fn noise(&mut self, index: usize, which: usize) {
@@ -264,6 +293,7 @@ impl World {
             _ => Ask::Sync(SyncArgs::default()),
         };
         self.waiting.insert(caller, self.rig.now + patience);
+        self.events += 1;
         let (_, out) = self.rig.call(Some(&format!("place:{place}")), patience, ask);
         for effect in &out.0 {
             if let Effect::CatchUp { run, .. } = effect {
@@ -297,6 +327,11 @@ impl World {
         for effect in out.0 {
             match effect {
                 Effect::Send { link, frame } => self.send(link, frame),
+                Effect::Ping { link } => {
+                    let wire = self.wires.get_mut(&link).expect("only links that were opened are pinged");
+                    assert!(!wire.closed && !wire.closing && !wire.level1, "a ping to {link:?}");
+                    wire.pings += usize::from(!wire.broken);
+                }
                 Effect::Close { link, .. } => {
                     let wire = self.wires.get_mut(&link).expect("only links that were opened are closed");
                     assert!(!wire.closed && !wire.closing, "{link:?} is closed twice");
@@ -350,50 +385,5 @@ impl World {
             Ok(Answer::Status { .. } | Answer::Console(_)) => panic!("nobody asked"),
             Err(error) => assert!(!error.message.is_empty() && !error.hint.is_empty(), "{error:?}"),
         }
-    }
-}
-
-/// It is numbered above all before it on this link, goes to the Studio that was meant, and when it
-/// is sent again it is the same request on another link.
-fn check_request(
-    wire: &mut Wire,
-    link: LinkId,
-    request: &Request,
-    sent: &mut BTreeMap<RequestId, (Request, Vec<LinkId>)>,
-) {
-    match (wire.level1, request.n, request.remaining_ms) {
-        (true, Some(n), Some(_)) => {
-            assert!(n > wire.last_n, "{request:?} after number {}", wire.last_n);
-            wire.last_n = n;
-        }
-        (false, None, None) => {}
-        _ => panic!("numbered if and only if the plugin is ours: {request:?}"),
-    }
-    if let RequestBody::Tool { args, .. } = &request.body {
-        assert_eq!(args["place"], json!(wire.place), "a call of another place");
-    }
-    let (first, links) = sent.entry(request.request_id.clone()).or_insert_with(|| (request.clone(), Vec::new()));
-    let again = Request { remaining_ms: first.remaining_ms, ..request.clone() };
-    assert_eq!(&again, first, "sent again, but not the same");
-    assert!(request.remaining_ms <= first.remaining_ms, "time does not grow");
-    assert!(!links.contains(&link), "sent twice on one link");
-    assert!(links.is_empty() || wire.level1, "nothing is ever sent again to a level-0 plugin");
-    links.push(link);
-}
-
-/// Any node is a script that carries its run's name.
-fn view(id: NodeId, run: &RunId) -> NodeView {
-    let source = Some(TEXT.to_owned());
-    let node =
-        NewNode { id, name: "New".into(), class_name: "ModuleScript".into(), source: source.clone(), children: vec![] };
-    NodeView {
-        parent: Some(NodeId(0)),
-        path: run.to_string(),
-        class_name: "ModuleScript".into(),
-        fs_path: None,
-        source,
-        hash: Some(TextHash::of(TEXT)),
-        subtree: Some(node),
-        has_more: false,
     }
 }
