@@ -6,6 +6,7 @@ mod console;
 mod errors;
 mod faults;
 mod level0;
+mod live;
 mod recovery;
 mod rojo;
 mod security;

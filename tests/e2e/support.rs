@@ -82,6 +82,14 @@ impl TestServer {
         studio
     }
 
+    /// The same, with the files live, or both sides.
+    pub async fn live_studio(&self, two_way: bool) -> HeadlessStudio {
+        let mode = [("RojoMcpOneShotSync", false), ("RojoMcpTwoWaySync", two_way)];
+        let studio = headless_with(self.port, self.session.place_model(), &mode);
+        self.until_live(1).await;
+        studio
+    }
+
     pub fn agent(&self) -> Agent {
         Agent { port: self.port }
     }
@@ -105,7 +113,13 @@ impl Drop for TestServer {
 
 /// A headless Studio that dials this port.
 pub fn headless(port: u16, place: Vec<u8>) -> HeadlessStudio {
-    let mut settings = serde_json::Map::new();
+    headless_with(port, place, &[])
+}
+
+/// The same, with settings of the plugin.
+fn headless_with(port: u16, place: Vec<u8>, given: &[(&str, bool)]) -> HeadlessStudio {
+    let mut settings: serde_json::Map<String, Value> =
+        given.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
     settings.insert("RojoMcpServer".into(), format!("127.0.0.1:{port}").into());
     HeadlessStudio::start(HeadlessConfig {
         place,
