@@ -7,6 +7,7 @@
 use include_dir::{Dir, DirEntry, include_dir};
 use librojo::{InstanceContext, RojoTree, snapshot_from_vfs};
 use memofs::{InMemoryFs, Vfs, VfsSnapshot};
+use rbx_dom_weak::types::Variant;
 use std::path::Path;
 
 static SOURCES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/plugin");
@@ -51,6 +52,18 @@ pub fn build() -> Result<Vec<u8>, PluginModelError> {
     Ok(bytes)
 }
 
+/// The version of our plugin in a model file. `None`: the file holds something else.
+pub fn version_of(model: &[u8]) -> Option<String> {
+    let model = rbx_binary::from_reader(model).ok()?;
+    let [root] = model.root().children() else { return None };
+    let root = model.get_by_ref(*root).filter(|root| root.name == "RojoMcp" && root.class == "Script")?;
+    let children = root.children().iter().filter_map(|child| model.get_by_ref(*child));
+    let protocol = children.into_iter().find(|child| child.name == "Protocol")?;
+    let Some(Variant::String(source)) = protocol.properties.get(&"Source".into()) else { return None };
+    let version = source.lines().find_map(|line| line.trim().strip_prefix("pluginVersion = "))?;
+    Some(version.trim_end_matches(',').trim_matches('"').to_owned())
+}
+
 fn is_spec(name: &str) -> bool {
     name.ends_with(SPEC_SUFFIX)
 }
@@ -70,7 +83,6 @@ fn folder(dir: &Dir<'_>) -> VfsSnapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rbx_dom_weak::types::Variant;
     use std::collections::BTreeMap;
 
     #[test]
@@ -92,6 +104,14 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn the_plugin_is_known_by_its_version() {
+        let bytes = build().expect("the embedded sources are a project");
+        assert_eq!(version_of(&bytes).as_deref(), Some(crate::VERSION));
+        assert_eq!(version_of(b"<roblox!"), None);
+        assert_eq!(version_of(b""), None);
     }
 
     #[test]

@@ -1,17 +1,28 @@
 //! The command line: one file a command; what is Rojo's goes to Rojo.
 
 mod bridge;
+mod client;
+mod doctor;
+mod exit;
 mod lines;
+mod logs;
 mod mcp;
 mod plugin;
+mod plugins_folder;
 mod port;
+mod progress;
 mod reach;
 mod serve;
 mod server;
+mod show;
+mod status;
+mod sync;
 
 use std::{ffi::OsString, io::Write as _, path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand};
+
+use self::exit::Exit;
 
 /// One server for Rojo, Roblox Studio and AI agents.
 #[derive(Debug, Parser)]
@@ -31,11 +42,12 @@ Rojo's other commands work as you know them: init, build, sourcemap, syncback, u
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve a project to Roblox Studio and to agents.
     Serve(serve::ServeCommand),
-    /// Speak MCP on standard input and output, for agents that start their servers.
     Mcp(mcp::McpCommand),
-    /// The Studio plugin.
+    Sync(sync::SyncCommand),
+    Status(status::StatusCommand),
+    Logs(logs::LogsCommand),
+    Doctor(doctor::DoctorCommand),
     Plugin(plugin::PluginCommand),
     /// Any other command is Rojo's.
     #[command(external_subcommand)]
@@ -43,7 +55,7 @@ enum Command {
 }
 
 /// What `serve` and `mcp` share.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Default, Clone, Args)]
 struct ServerOptions {
     /// The project: a folder or a project file.
     #[arg(default_value = ".")]
@@ -100,11 +112,16 @@ impl ServerOptions {
 pub struct Failure {
     message: String,
     hint: Option<String>,
+    exit: Exit,
 }
 
 impl Failure {
     fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: Some(hint.into()) }
+        Self { message: message.into(), hint: Some(hint.into()), exit: Exit::Failed }
+    }
+
+    fn with(self, exit: Exit) -> Self {
+        Self { exit, ..self }
     }
 }
 
@@ -112,20 +129,27 @@ impl Failure {
 ///
 /// # Errors
 /// As the command fails. A usage error ends the process by itself, with status 2.
-pub fn run() -> anyhow::Result<()> {
+pub fn run() -> anyhow::Result<ExitCode> {
     let options = Options::parse();
     match options.command {
-        Command::Serve(command) => {
-            start_logging(options.verbose);
-            command.run()
+        Command::Rojo(_) => {}
+        Command::Serve(_) | Command::Mcp(_) => {
+            start_logging(options.verbose, "warn,notify=error,rojo_mcp=info,studio=warn")
         }
-        Command::Mcp(command) => {
-            start_logging(options.verbose);
-            command.run()
-        }
-        Command::Plugin(command) => command.run(),
-        Command::Rojo(args) => run_rojo(options.verbose, args),
+        // They say themselves what there is to say.
+        _ => start_logging(options.verbose, "warn,notify=error,studio=off"),
     }
+    let exit = match options.command {
+        Command::Serve(command) => command.run().map(|()| Exit::Done),
+        Command::Mcp(command) => command.run().map(|()| Exit::Done),
+        Command::Sync(command) => command.run(),
+        Command::Status(command) => command.run(),
+        Command::Logs(command) => command.run(),
+        Command::Doctor(command) => command.run(),
+        Command::Plugin(command) => command.run().map(|()| Exit::Done),
+        Command::Rojo(args) => run_rojo(options.verbose, args).map(|()| Exit::Done),
+    };
+    exit.map(ExitCode::from)
 }
 
 /// Print a failure and say with which status to end.
@@ -133,10 +157,11 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     let mut stderr = std::io::stderr().lock();
     // Without a standard error there is nobody to tell.
     let _ = writeln!(stderr, "error: {error:#}");
-    if let Some(Failure { hint: Some(hint), .. }) = error.downcast_ref() {
+    let Some(failure) = error.downcast_ref::<Failure>() else { return ExitCode::FAILURE };
+    if let Some(hint) = &failure.hint {
         let _ = writeln!(stderr, "next:  {hint}");
     }
-    ExitCode::FAILURE
+    failure.exit.into()
 }
 
 /// Rojo parses its own command line, so that every flag of its means what it means there.
@@ -145,14 +170,14 @@ fn run_rojo(verbose: u8, args: Vec<OsString>) -> anyhow::Result<()> {
 
     let args = std::iter::once(OsString::from("rojo-mcp")).chain(args);
     let options = librojo::cli::Options::try_parse_from(args).unwrap_or_else(|error| error.exit());
-    start_logging(verbose.max(options.global.verbosity));
+    start_logging(verbose.max(options.global.verbosity), "warn,notify=error,rojo_mcp=info");
     options.run()
 }
 
-fn start_logging(verbose: u8) {
+/// `calm` is what is logged without `-v`. notify warns of watches that ended with their folder.
+fn start_logging(verbose: u8, calm: &str) {
     let filter = match verbose {
-        // notify warns of watches that ended with their folder.
-        0 => "warn,notify=error,rojo_mcp=info,studio=warn",
+        0 => calm,
         1 => "info,notify=warn,rojo_mcp=debug,studio=info",
         _ => "trace",
     };

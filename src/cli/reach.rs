@@ -94,6 +94,20 @@ pub(super) async fn claim_for_serving(project: &Path) -> Result<Option<Claim>, F
     ))
 }
 
+/// The running server that the state folder names, if it is what it says.
+///
+/// # Errors
+/// It cannot be reached, or is another version's.
+pub(super) async fn running(state: &StateFolder) -> Result<ServeFile, Failure> {
+    let Some(file) = ServeFile::read(state) else {
+        return Err(does_not_answer(None, &"it has not said where it listens"));
+    };
+    match attach::connect(&file).await {
+        Ok(_) => same_version(&file).map(|()| file),
+        Err(error) => Err(does_not_answer(Some(&file), &error)),
+    }
+}
+
 /// `Some(None)`: there is no way to lock here, and none is needed.
 fn claim(state: &StateFolder) -> Result<Option<Option<Claim>>, Failure> {
     match Claim::take(state) {
@@ -116,7 +130,8 @@ fn same_version(file: &ServeFile) -> Result<(), Failure> {
     ))
 }
 
-fn describe(file: &ServeFile) -> String {
+/// A server in words.
+pub(super) fn describe(file: &ServeFile) -> String {
     let place = crate::host_and_port(file.address);
     format!("rojo-mcp {} at http://{place} (process {})", file.version, file.pid)
 }

@@ -27,7 +27,7 @@ const STUDIO_PATIENCE: Duration = Duration::from_secs(10);
 const STRAGGLERS: Duration = Duration::from_millis(200);
 
 /// Rojo's port.
-const DEFAULT_PORT: u16 = 34872;
+pub(super) const DEFAULT_PORT: u16 = 34872;
 
 /// A server with, perhaps, a headless Studio.
 pub(super) struct Running {
@@ -232,7 +232,7 @@ async fn wait_for_ctrl_c() {
 }
 
 /// Run a whole command on a runtime of its own.
-pub(super) fn run(command: impl Future<Output = Result<(), Failure>>) -> anyhow::Result<()> {
+pub(super) fn run<T>(command: impl Future<Output = Result<T, Failure>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

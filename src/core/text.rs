@@ -124,6 +124,13 @@ impl<'de> Deserialize<'de> for TextHash {
     }
 }
 
+/// Text from a place, fit for a terminal: it may hold anything, escape sequences included.
+pub fn for_terminal(text: &str) -> String {
+    text.chars()
+        .map(|letter| if letter.is_control() && letter != '\n' && letter != '\t' { '\u{fffd}' } else { letter })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,6 +21,7 @@ use crate::{
         protocol::{MAX_PART_BYTES, Node, Patch, PatchOp, TreePart},
         studios::LinkId,
         sync::NodeView,
+        text::for_terminal,
     },
     session::ServeSession,
 };
@@ -86,9 +87,9 @@ impl Effects {
                     2 => log::Level::Warn,
                     _ => log::Level::Error,
                 };
-                log::log!(target: "studio", level, "{}: {}", plain(&studio), plain(&message));
+                log::log!(target: "studio", level, "{}: {}", for_terminal(&studio), for_terminal(&message));
             }
-            Effect::Note(text) => log::info!("{}", plain(&text)),
+            Effect::Note(text) => log::info!("{}", for_terminal(&text)),
         }
     }
 
@@ -120,13 +121,6 @@ impl Effects {
             let _ = results.send(work(&session));
         });
     }
-}
-
-/// Text from a place, fit for a terminal: it may hold anything, escape sequences included.
-fn plain(text: &str) -> String {
-    text.chars()
-        .map(|letter| if letter.is_control() && letter != '\n' && letter != '\t' { '\u{fffd}' } else { letter })
-        .collect()
 }
 
 fn tree_parts(session: &ServeSession) -> Vec<TreePart> {

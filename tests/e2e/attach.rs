@@ -54,8 +54,13 @@ impl StdioAgent {
 
 /// `rojo-mcp serve` on a free port.
 async fn serve(project: &Path) -> (Child, u16) {
+    serve_with(project, &[]).await
+}
+
+/// The same, with more flags. It ends with what is returned.
+pub async fn serve_with(project: &Path, extra: &[&str]) -> (Child, u16) {
     let mut command = Command::from(program(project));
-    command.arg("serve").arg(project).args(["--port", "0"]).kill_on_drop(true);
+    command.arg("serve").arg(project).args(["--port", "0"]).args(extra).kill_on_drop(true);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
     let port = async {

@@ -9,7 +9,8 @@ use crate::{
     support::{TestServer, demo, save},
 };
 
-fn hello1(session: &str, place: &str) -> Value {
+/// The hello of a plugin as ours, for an edit session of its own.
+pub fn hello1(session: &str, place: &str) -> Value {
     let mut hello = hello(0);
     for (key, value) in [
         ("protocol", json!(1)),
@@ -24,18 +25,21 @@ fn hello1(session: &str, place: &str) -> Value {
     hello
 }
 
-/// Take the whole tree in and say that all is equal.
-async fn take_tree(plugin: &mut FakePlugin) {
+/// Take the whole tree in and say that all is equal. Its nodes.
+pub async fn take_tree(plugin: &mut FakePlugin) -> Vec<Value> {
+    let mut nodes = Vec::new();
     loop {
         let frame = plugin.next().await.expect("the tree");
         if frame["type"] != "tree" {
             continue;
         }
+        nodes.extend(frame["nodes"].as_array().expect("nodes").iter().cloned());
         plugin.send(json!({ "type": "taken", "part": frame["part"] })).await;
         if frame["last"] == true {
             let ready =
                 json!({ "type": "treeReady", "treeId": frame["treeId"], "cursor": frame["cursor"], "facts": [] });
-            return plugin.send(ready).await;
+            plugin.send(ready).await;
+            return nodes;
         }
     }
 }
@@ -196,7 +200,8 @@ async fn c65_a_server_that_stops_says_goodbye_with_the_reason() {
     tokio::time::timeout(Duration::from_secs(10), stop).await.expect("in time").expect("no panic");
 }
 
-async fn next_of(plugin: &mut FakePlugin, kind: &str) -> Value {
+/// The next frame of this type.
+pub async fn next_of(plugin: &mut FakePlugin, kind: &str) -> Value {
     loop {
         let frame = plugin.next().await.expect("a frame");
         if frame["type"] == kind {

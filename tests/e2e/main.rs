@@ -2,7 +2,9 @@
 //! agents over real sockets.
 
 mod attach;
+mod command;
 mod console;
+mod doctor;
 mod errors;
 mod faults;
 mod level0;

@@ -1,0 +1,222 @@
+//! The command line as people and scripts use it: what it prints, and with which status it ends.
+
+use std::path::Path;
+
+use rojo_mcp::core::text::TextHash;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::{
+    attach::serve_with,
+    faults::{hello1, next_of, take_tree},
+    level0::FakePlugin,
+    support::{Agent, BOUND, demo, program, save, until},
+};
+
+const CONFIG: &str = "src/shared/Config.luau";
+const MONEY: &str = "src/shared/Money.luau";
+
+/// What a command came to.
+pub struct Ran {
+    pub status: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    /// What it printed, as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|_| panic!("not JSON: {} {}", self.stdout, self.stderr))
+    }
+}
+
+/// Run `rojo-mcp <command> <project> <args>` to its end.
+pub async fn run(project: &Path, command: &str, args: &[&str]) -> Ran {
+    let mut child = Command::from(program(project));
+    child.arg(command).arg(project).args(args).kill_on_drop(true);
+    let output = tokio::time::timeout(BOUND, child.output()).await.expect("it ends").expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    Ran { status: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_ends_with_0_when_it_is_done_or_has_nothing_to_do() {
+    let project = demo();
+    let (_serving, port) = serve_with(project.path(), &["--headless"]).await;
+    save(project.path(), CONFIG, "return { lanternsToWin = 3 }\n");
+    save(project.path(), "src/shared/Maps/Cave.luau", "return 'cave'\n");
+    let planned = run(project.path(), "sync", &["--mode", "dryrun"]).await;
+    assert_eq!(planned.status, Some(0), "{}{}", planned.stdout, planned.stderr);
+    assert!(planned.stdout.contains("planned"), "{}", planned.stdout);
+
+    let done = run(project.path(), "sync", &[]).await;
+    assert_eq!((done.status, done.stderr.as_str()), (Some(0), ""), "{}", done.stdout);
+    assert_eq!(
+        done.stdout,
+        "push add   Folder        ReplicatedStorage.Shared.Maps    src/shared/Maps\n\
+         push edit  ModuleScript  ReplicatedStorage.Shared.Config  src/shared/Config.luau\n\
+         success: 2 pushed\n"
+    );
+    let told = Agent { port }.eval("return require(game.ReplicatedStorage.Shared.Config).lanternsToWin").await;
+    assert_eq!(told, json!(3));
+
+    let again = run(project.path(), "sync", &[]).await;
+    assert_eq!(again.status, Some(0));
+    assert!(again.stdout.starts_with("empty: "), "{}", again.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_json_of_a_sync_is_the_receipt_that_agents_get() {
+    let project = demo();
+    let (_serving, port) = serve_with(project.path(), &["--headless"]).await;
+    save(project.path(), CONFIG, "return { lanternsToWin = 3 }\n");
+    save(project.path(), MONEY, "return 'money'\n");
+    let args = ["--mode", "dryrun", "--paths", CONFIG, "--json"];
+    let ran = run(project.path(), "sync", &args).await;
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    let receipt = Agent { port }.ask("sync", json!({ "mode": "dryrun", "paths": [CONFIG] })).await;
+    assert_eq!(ran.json(), receipt);
+    assert_eq!(receipt["total"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_ends_with_2_when_its_arguments_are_wrong() {
+    let project = demo();
+    for args in [&["--mode", "quick"][..], &["--wait", "soon"], &["--sideways"]] {
+        let ran = run(project.path(), "sync", args).await;
+        assert_eq!((ran.status, ran.stdout.as_str()), (Some(2), ""), "{args:?}");
+    }
+    let (_serving, _port) = serve_with(project.path(), &["--headless"]).await;
+    let ran = run(project.path(), "sync", &["--paths", "../elsewhere", "--json"]).await;
+    assert_eq!(ran.status, Some(2));
+    assert!(ran.stderr.contains("../elsewhere") && ran.stderr.contains("next:"), "{}", ran.stderr);
+    assert_eq!(ran.json()["error"]["code"], "bad_arguments");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_ends_with_3_when_there_is_no_studio() {
+    let project = demo();
+    let ran = run(project.path(), "sync", &[]).await;
+    assert_eq!(ran.status, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no server") && ran.stderr.contains("--wait"), "{}", ran.stderr);
+    let ran = run(project.path(), "sync", &["--wait", "1", "--port", "0", "--json"]).await;
+    assert_eq!(ran.status, Some(3), "{}", ran.stderr);
+    assert_eq!(ran.json()["error"]["code"], "no_studio");
+
+    let (_serving, _port) = serve_with(project.path(), &["--headless"]).await;
+    let ran = run(project.path(), "sync", &["--studio", "Elsewhere"]).await;
+    assert_eq!(ran.status, Some(3));
+    assert!(ran.stderr.contains("Elsewhere") && ran.stderr.contains("Lantern Run"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_ends_with_4_when_something_needs_a_decision() {
+    let project = demo();
+    let (_serving, port) = serve_with(project.path(), &["--headless"]).await;
+    Agent { port }.eval("game.ReplicatedStorage.Shared.Config.Source = '-- mine'").await;
+    save(project.path(), CONFIG, "-- theirs\n");
+    for mode in ["standard", "fastfail", "dryrun"] {
+        let ran = run(project.path(), "sync", &["--mode", mode]).await;
+        assert_eq!(ran.status, Some(4), "{mode}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("unresolved edit") && ran.stdout.contains(CONFIG), "{}", ran.stdout);
+    }
+    assert_eq!(Agent { port }.eval("return game.ReplicatedStorage.Shared.Config.Source").await, json!("-- mine"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_ends_with_5_when_nobody_agreed_to_it() {
+    let project = demo();
+    let (_serving, _port) = serve_with(project.path(), &["--headless"]).await;
+    save(project.path(), CONFIG, "return { lanternsToWin = 3 }\n");
+    let ran = run(project.path(), "sync", &["--mode", "manual"]).await;
+    assert_eq!(ran.status, Some(5), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("rejected: "), "{}", ran.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_ends_with_6_when_something_was_tried_and_failed() {
+    let project = demo();
+    let (_serving, port) = serve_with(project.path(), &[]).await;
+    let mut plugin = FakePlugin::connect(port).await;
+    plugin.send(hello1("s", "place:1")).await;
+    let nodes = take_tree(&mut plugin).await;
+    Agent { port }.until_live(1).await;
+    let node = |name: &str| nodes.iter().find(|node| node["name"] == name).expect("it is in the tree").clone();
+    let text = "return 'new'\n";
+    save(project.path(), CONFIG, text);
+    save(project.path(), MONEY, text);
+    let answer = async {
+        let request = next_of(&mut plugin, "sync").await;
+        let fact = |name: &str| {
+            let node = node(name);
+            json!({ "kind": "differs", "id": node["id"], "path": format!("ReplicatedStorage.Shared.{name}"),
+                    "className": "ModuleScript", "studioHash": node["hash"], "isDraft": false })
+        };
+        plugin
+            .send(json!({ "requestId": request["requestId"], "status": "success", "cursor": request["cursor"],
+                          "facts": [fact("Config"), fact("Money")] }))
+            .await;
+        let plan = next_of(&mut plugin, "plan").await;
+        let hash = TextHash::of(text).to_string();
+        let failed = json!({ "id": node("Money")["id"], "status": "failed", "error": "\u{1b}[31mlocked" });
+        let done = json!({ "id": node("Config")["id"], "status": "done", "hash": hash });
+        plugin.send(json!({ "requestId": plan["requestId"], "status": "success", "results": [done, failed] })).await;
+    };
+    let (ran, ()) = tokio::join!(run(project.path(), "sync", &[]), answer);
+    assert_eq!(ran.status, Some(6), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("partial: 1 pushed, 1 failed"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("failed: \u{fffd}[31mlocked"), "no escape sequence of the place: {}", ran.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_ends_with_7_when_it_is_not_said_which_studio_is_meant() {
+    let project = demo();
+    let (_serving, port) = serve_with(project.path(), &[]).await;
+    let mut plugins = Vec::new();
+    for place in ["place:1", "place:2"] {
+        let mut plugin = FakePlugin::connect(port).await;
+        plugin.send(hello1(place, place)).await;
+        take_tree(&mut plugin).await;
+        plugins.push(plugin);
+    }
+    Agent { port }.until_live(2).await;
+    let ran = run(project.path(), "sync", &[]).await;
+    assert_eq!(ran.status, Some(7), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("place:1") && ran.stderr.contains("--studio"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_ends_with_1_for_anything_else() {
+    let project = demo();
+    save(project.path(), "default.project.json", "{ \"name\": \"x\", \"tree\": :\n}\n");
+    let ran = run(project.path(), "sync", &["--headless"]).await;
+    assert_eq!((ran.status, ran.stdout.as_str()), (Some(1), ""));
+    assert!(ran.stderr.contains("default.project.json") && ran.stderr.contains("line 1"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_waits_for_a_studio_and_stops_what_it_started() {
+    let project = demo();
+    let port = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port").local_addr().expect("bound").port();
+    let number = port.to_string();
+    let args = ["--wait", "25", "--port", &number];
+    let studio = async {
+        until("it listens", || async { tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok() }).await;
+        let mut plugin = FakePlugin::connect(port).await;
+        plugin.send(hello1("s", "place:1")).await;
+        take_tree(&mut plugin).await;
+        let request = next_of(&mut plugin, "sync").await;
+        let equal = json!({ "requestId": request["requestId"], "status": "success",
+                            "cursor": request["cursor"], "facts": [] });
+        plugin.send(equal).await;
+        next_of(&mut plugin, "bye").await
+    };
+    let (ran, bye) = tokio::join!(run(project.path(), "sync", &args), studio);
+    assert_eq!(ran.status, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(bye["reason"], "the server is stopping");
+
+    let ran = run(project.path(), "sync", &["--headless"]).await;
+    assert_eq!(ran.status, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.starts_with("empty: "), "{}", ran.stdout);
+    assert_eq!(ran.stderr, "");
+}
