@@ -10,6 +10,7 @@
 //! displaced is held open for a moment, though it has no name any more: an editor may have the file
 //! open too, and still write into it.
 
+pub(crate) mod displaced;
 mod exchange;
 mod lines;
 mod names;

@@ -96,6 +96,7 @@ impl Server {
         let address = listener.local_addr()?;
         let hub = Hub::start(HubConfig {
             session: Arc::clone(&session),
+            store: store.clone(),
             version: VERSION.to_owned(),
             shutdown: shutdown.clone(),
         });

@@ -9,6 +9,8 @@ pub mod calls;
 pub mod console;
 pub mod error;
 pub mod ids;
+pub mod journal;
+pub mod merge;
 pub mod paths;
 pub mod protocol;
 pub mod studios;

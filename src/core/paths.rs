@@ -1,6 +1,69 @@
-//! Paths as people and agents write them.
+//! Paths: of files as people and agents write them, of instances as the store keys them.
 
-use std::path::{Component, Path};
+use std::{
+    fmt,
+    path::{Component, Path},
+    sync::Arc,
+};
+
+use serde::{Deserialize, Serialize};
+
+/// Names an instance by the names and classes from the root down to it. The same text in every
+/// process; two instances have the same key only where they are twins, or below twins.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct InstanceKey(Arc<str>);
+
+impl InstanceKey {
+    /// The key of the root.
+    pub fn root() -> Self {
+        Self("".into())
+    }
+
+    /// The key of a child. `:` stands before the class, `/` between instances; in a name both are
+    /// written as `%` and two digits, and so is `%`.
+    pub fn child(&self, name: &str, class: &str) -> Self {
+        let slash = if self.0.is_empty() { "" } else { "/" };
+        Self(format!("{}{slash}{}:{}", self.0, Escaped(name), Escaped(class)).into())
+    }
+
+    /// As the store has it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// It is `other`, or lies below it.
+    pub fn is_within(&self, other: &Self) -> bool {
+        let rest = self.0.strip_prefix(&*other.0);
+        rest.is_some_and(|rest| rest.is_empty() || other.0.is_empty() || rest.starts_with('/'))
+    }
+}
+
+impl From<&str> for InstanceKey {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Debug for InstanceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "InstanceKey({})", self.0)
+    }
+}
+
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write as _;
+        self.0.chars().try_for_each(|letter| match letter {
+            '%' => f.write_str("%25"),
+            '/' => f.write_str("%2F"),
+            ':' => f.write_str("%3A"),
+            other => f.write_char(other),
+        })
+    }
+}
 
 /// `path` relative to `folder`, with `/` between its parts. Lexical: nothing is looked up on disk.
 /// `path` may be relative to the folder or absolute, and use `\` on Windows. `None`: it leaves
@@ -26,6 +89,28 @@ pub fn relative_to(folder: &Path, path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_key_tells_instances_apart_whatever_their_names_hold() {
+        let folder = InstanceKey::root().child("A/b", "Folder");
+        assert_eq!(folder.child("c:d%", "ModuleScript").as_str(), "A%2Fb:Folder/c%3Ad%25:ModuleScript");
+        assert!(folder.child("x", "Script").is_within(&folder) && folder.is_within(&InstanceKey::root()));
+        assert!(!InstanceKey::root().child("A/b2", "Folder").is_within(&folder));
+    }
+
+    proptest! {
+        #[test]
+        fn two_chains_have_one_key_only_if_they_are_equal(
+            one in proptest::collection::vec(("[a/:%]{0,3}", "[a/:%]{1,2}"), 1..4),
+            other in proptest::collection::vec(("[a/:%]{0,3}", "[a/:%]{1,2}"), 1..4),
+        ) {
+            let key = |chain: &[(String, String)]| {
+                chain.iter().fold(InstanceKey::root(), |key, (name, class)| key.child(name, class))
+            };
+            prop_assert_eq!(key(&one) == key(&other), one == other);
+        }
+    }
 
     #[test]
     fn a_path_is_taken_relative_to_the_project_and_may_not_leave_it() {

@@ -55,6 +55,8 @@ pub struct Studio {
     pub tree: TreeState,
     /// What it and the tree last agreed on.
     pub agreement: Agreement,
+    /// What the store knows of its place is in there.
+    pub recalled: bool,
     /// What it printed.
     pub console: Console,
 }
@@ -91,6 +93,11 @@ impl Studio {
     /// Our own plugin, which speaks level 1.
     pub fn is_level1(&self) -> bool {
         self.hello.level1.is_some()
+    }
+
+    /// Nobody else edits its place.
+    pub fn is_alone(&self) -> bool {
+        self.hello.level1.as_ref().is_some_and(|hello| hello.other_editors == 0)
     }
 
     fn session(&self) -> Option<&SessionId> {
@@ -211,6 +218,7 @@ impl Studios {
             next_n,
             tree,
             agreement: Agreement::default(),
+            recalled: false,
             console: Console::default(),
         });
         key

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::core::{
     console,
     studios::StudioStatus,
-    sync::{Change, ChangeResult, Direction, Receipt},
+    sync::{Change, ChangeResult, Direction, Receipt, Rejected},
 };
 
 /// How many characters of a script or output an answer carries; the rest is paged.
@@ -325,15 +325,23 @@ impl Synced {
 
 impl fmt::Display for Synced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Receipt { status, cursor, pushed, pulled, unresolved, failed, changes, message } = &self.receipt;
-        let status = word(status);
-        let pulled = if *pulled > 0 { format!("{pulled} pulled, ") } else { String::new() };
-        write!(f, "{status}: {pushed} pushed, {pulled}{unresolved} unresolved, {failed} failed (tree {cursor})")?;
+        let Receipt { status, cursor, pushed, unresolved, failed, changes, message, .. } = &self.receipt;
+        write!(f, "{}: {pushed} pushed", word(status))?;
+        let Receipt { pulled, merged, removed, renamed, .. } = &self.receipt;
+        for (count, what) in [(pulled, "pulled"), (merged, "merged"), (removed, "removed"), (renamed, "renamed")] {
+            if *count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
+        }
+        write!(f, ", {unresolved} unresolved, {failed} failed (tree {cursor})")?;
         if let Some(message) = message {
             write!(f, "; {message}")?;
         }
         for change in changes {
             write!(f, "\n- {change}")?;
+        }
+        for Rejected { id, reason } in &self.receipt.rejected {
+            write!(f, "\nrejected override of {id}: {reason}")?;
         }
         if self.truncated {
             write!(f, "\ntruncated: {} of {} listed; sync fewer `paths`", changes.len(), self.total)?;
@@ -347,6 +355,7 @@ impl fmt::Display for Change {
         let direction = match self.direction {
             Direction::Push => "push",
             Direction::Pull => "pull",
+            Direction::Merge => "merge",
             Direction::Unresolved => "unresolved",
         };
         let mut text = format!("{direction} {:?} {} {}", self.patch_type, self.class_name, self.path);

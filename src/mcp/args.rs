@@ -11,23 +11,26 @@ use crate::core::{console::Level, error::ToolError, protocol::SyncMode, sync::Ov
 #[serde(deny_unknown_fields)]
 pub struct StatusArgs {}
 
-/// Bring Studio up to the scripts and folders on disk, as they are now. One line per change. If any is unresolved nothing is changed: settle it, or name `paths`.
+/// Bring scripts and folders on disk and in Studio together, as they are now. Edits of one side go to the other, edits of both are merged. One line per change; unresolved ones are left alone.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SyncArgs {
     /// Which Studio, if several are connected
     #[serde(default)]
     pub studio: Option<String>,
-    /// dryrun only reports; standard (if absent) and fastfail apply if all is resolved
+    /// dryrun only reports; standard (if absent) applies what is resolved, fastfail all or nothing
     #[serde(default)]
     #[schemars(with = "Option<Mode>")]
     pub mode: SyncMode,
     /// Only these files or folders, relative to the project
     #[serde(default)]
     pub paths: Option<Vec<String>>,
-    /// Which side wins where nobody can tell, for a foreign plugin
+    /// Decisions taken beforehand, by `id` or `tempId` of a change
     #[serde(default)]
     pub overrides: Option<Vec<Override>>,
+    /// Agree to removing many instances in Studio whose files are gone
+    #[serde(default)]
+    pub allow_removals: bool,
 }
 
 /// The words of [`SyncMode`] that can be of use, for the schema: nobody can be asked yet.
@@ -146,5 +149,10 @@ mod tests {
         assert!(message::<RunCodeArgs>(json!({ "command": "", "code": "" })).contains("unknown field `code`"));
         assert!(message::<SyncArgs>(json!({ "mode": "quick" })).starts_with("argument `mode`: unknown variant"));
         assert!(message::<SyncArgs>(json!({ "paths": ["a", 1] })).starts_with("argument `paths[1]`:"));
+        let two = |second: Value| json!({ "overrides": [{ "id": "x1", "direction": "push" }, second] });
+        let sideways = two(json!({ "id": "x2", "direction": "left" }));
+        assert!(message::<SyncArgs>(sideways).starts_with("argument `overrides[1].direction`:"));
+        let number = two(json!({ "id": "x2", "direction": "pull", "studioHash": 1 }));
+        assert!(message::<SyncArgs>(number).starts_with("argument `overrides[1].studioHash`:"));
     }
 }

@@ -1,6 +1,6 @@
 //! The catalogue: one row a tool. A tool that Studio's plugin carries out is one row and its args.
 
-use std::{fmt::Display, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::HashSet, fmt::Display, pin::Pin, sync::Arc, time::Duration};
 
 use rmcp::model::{JsonObject, ToolAnnotations};
 use schemars::JsonSchema;
@@ -153,20 +153,28 @@ async fn status(
     })
 }
 
-async fn run_sync(
-    backend: Arc<Backend>,
-    SyncArgs { studio, mode, paths, overrides }: SyncArgs,
-    progress: Option<ProgressSink>,
-) -> Result<Synced, ToolError> {
+async fn run_sync(backend: Arc<Backend>, args: SyncArgs, progress: Option<ProgressSink>) -> Result<Synced, ToolError> {
+    let SyncArgs { studio, mode, paths, overrides, allow_removals } = args;
+    let overrides = overrides.unwrap_or_default();
+    check_overrides(&overrides)?;
     let paths = paths.map(|paths| project_paths(&backend, paths)).transpose()?;
     let patience = if progress.is_some() { REVIEW_PATIENCE } else { SYNC_PATIENCE };
-    let ask = Ask::Sync(sync::SyncArgs { mode, paths, overrides: overrides.unwrap_or_default() });
+    let ask = Ask::Sync(sync::SyncArgs { mode, paths, overrides, allow_removals, ..sync::SyncArgs::default() });
     match backend.call(studio, patience, ask, progress).await? {
         Answer::Receipt(mut receipt) => {
             backend.name_files(&mut receipt);
             Ok(Synced::new(receipt, problem_lines(&backend)))
         }
         _ => Err(wrong_answer("sync")),
+    }
+}
+
+/// Two decisions about one change would leave one of them out.
+fn check_overrides(overrides: &[sync::Override]) -> Result<(), ToolError> {
+    let mut seen = HashSet::new();
+    match overrides.iter().position(|one| !seen.insert(&one.id)) {
+        Some(at) => Err(ToolError::bad_arguments(format!("argument `overrides[{at}].id`: it is there twice"))),
+        None => Ok(()),
     }
 }
 

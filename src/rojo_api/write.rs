@@ -22,7 +22,7 @@ use super::{Body, RojoApi, answer, open::script_file};
 use crate::{
     clock,
     core::text::{ScriptText, TextHash},
-    files::{self, Displaced, KEEP_DISPLACED},
+    files::{self, Displaced},
     session::wire,
 };
 
@@ -47,19 +47,11 @@ pub(super) async fn answer(api: Arc<RojoApi>, body: Incoming) -> Response<Body> 
         Ok(outcome) => outcome,
         Err(error) => return answer::internal_error(error.to_string()),
     };
-    tokio::spawn(let_go(outcome.displaced));
+    tokio::spawn(files::displaced::let_go(outcome.displaced));
     if outcome.refused.is_empty() {
         return answer::ok(&WriteResponse { session_id });
     }
     answer::msgpack(StatusCode::CONFLICT, &ErrorResponse::bad_request(outcome.refused.join("; ")))
-}
-
-async fn let_go(displaced: Vec<Displaced>) {
-    tokio::time::sleep(KEEP_DISPLACED).await;
-    let settled = tokio::task::spawn_blocking(|| displaced.into_iter().for_each(Displaced::settle)).await;
-    if let Err(error) = settled {
-        log::error!("what was replaced could not be let go of: {error}");
-    }
 }
 
 #[derive(Default)]

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     hub::{Progress, Reply},
     link::{CLOSE_PATIENCE, Out},
+    work::Worker,
 };
 use crate::{
     core::{
@@ -24,11 +25,13 @@ use crate::{
         text::for_terminal,
     },
     session::ServeSession,
+    store::Store,
 };
 
 /// The outside of the bridge: outboxes, waiting callers, and the serve session.
 pub(super) struct Effects {
     session: Arc<ServeSession>,
+    worker: Worker,
     results: mpsc::UnboundedSender<Event>,
     links: HashMap<LinkId, Link>,
     pub(super) callers: HashMap<CallerId, Reply>,
@@ -40,8 +43,9 @@ struct Link {
 }
 
 impl Effects {
-    pub(super) fn new(session: Arc<ServeSession>, results: mpsc::UnboundedSender<Event>) -> Self {
-        Self { session, results, links: HashMap::new(), callers: HashMap::new() }
+    pub(super) fn new(session: Arc<ServeSession>, store: Store, results: mpsc::UnboundedSender<Event>) -> Self {
+        let worker = Worker { session: Arc::clone(&session), store };
+        Self { session, worker, results, links: HashMap::new(), callers: HashMap::new() }
     }
 
     pub(super) fn open_link(&mut self, link: LinkId, outbox: mpsc::Sender<Out>, cut: CancellationToken) {
@@ -81,6 +85,22 @@ impl Effects {
                 let views = look(session, &ids, &subtrees.into_iter().collect());
                 Event::Looked { run, views }
             }),
+            Effect::LoadBases { place } => self.aside(move |worker| {
+                let kept = worker.bases(&place);
+                Some(Event::BasesLoaded { place, kept })
+            }),
+            Effect::Remember { place, news } => self.aside(move |worker| {
+                worker.remember(&place, &news);
+                None
+            }),
+            Effect::MovePlace { from, to } => self.aside(move |worker| {
+                worker.move_place(&from, &to);
+                None
+            }),
+            Effect::Work { run, work } => self.aside(move |worker| {
+                let done = worker.work(work);
+                Some(Event::Worked { run, done })
+            }),
             Effect::Output { studio, level, message } => {
                 let level = match level {
                     0 | 1 => log::Level::Info,
@@ -111,6 +131,17 @@ impl Effects {
                 cut.cancel();
             });
         }
+    }
+
+    /// The same on the store and on files.
+    fn aside(&self, work: impl FnOnce(&Worker) -> Option<Event> + Send + 'static) {
+        let (worker, results) = (self.worker.clone(), self.results.clone());
+        tokio::task::spawn_blocking(move || {
+            if let Some(event) = work(&worker) {
+                // Without an owner nobody wants the result.
+                let _ = results.send(event);
+            }
+        });
     }
 
     /// Work that may take long runs aside and comes back as an event.

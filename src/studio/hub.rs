@@ -30,6 +30,7 @@ use crate::{
         studios::LinkId,
     },
     session::ServeSession,
+    store::Store,
 };
 
 /// How many events may wait for the owner before their senders do.
@@ -50,6 +51,8 @@ pub struct Progress {
 pub struct HubConfig {
     /// The tree and the files.
     pub session: Arc<ServeSession>,
+    /// What outlives the process.
+    pub store: Store,
     /// Our version.
     pub version: String,
     /// Ends the hub.
@@ -105,7 +108,7 @@ impl Hub {
         let bridge = Bridge::new(intro, places.clone(), || RequestId::from(uuid::Uuid::new_v4().to_string()));
         let owner = Owner {
             bridge,
-            effects: Effects::new(Arc::clone(&config.session), urgent),
+            effects: Effects::new(Arc::clone(&config.session), config.store, urgent),
             cursor: config.session.cursor(),
             files: config.session.subscribe_paths(),
             session: config.session,
@@ -262,7 +265,7 @@ impl Owner {
 
     fn urgent_event(&mut self, event: Event) {
         // What the disk held is in the bridge's hands before the run that asked for it goes on.
-        if matches!(event, Event::CaughtUp { .. }) {
+        if matches!(event, Event::CaughtUp { .. } | Event::Worked { .. }) {
             self.forward_patches();
         }
         self.event(event);

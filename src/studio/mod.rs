@@ -3,5 +3,6 @@
 mod effects;
 mod hub;
 mod link;
+mod work;
 
 pub use hub::{Hub, HubConfig, Progress};

@@ -15,5 +15,6 @@ mod security;
 mod stdio;
 mod support;
 mod sync;
+mod sync_both_ways;
 mod transcript;
 mod undo;

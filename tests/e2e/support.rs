@@ -237,3 +237,9 @@ pub fn save(folder: &Path, path: &str, text: &str) -> PathBuf {
     std::fs::write(&file, text).expect("a write");
     file
 }
+
+/// Delete a file as a person does.
+#[expect(clippy::disallowed_methods, reason = "a person is not the server")]
+pub fn delete(folder: &Path, path: &str) {
+    std::fs::remove_file(folder.join(path)).expect("it was there");
+}

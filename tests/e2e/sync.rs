@@ -91,6 +91,7 @@ async fn one_unresolved_script_does_not_block_a_sync_of_others_by_path() {
     let studio = server.studio().await;
     let agent = server.agent();
     studio.run("game.ReplicatedStorage.Shared.Config.Source = '-- mine'").await.expect("typed");
+    save(project.path(), CONFIG, "return { lanternsToWin = 1 }\n");
     save(project.path(), "src/shared/Items/Rope.luau", "return { name = 'Rope', price = 41 }\n");
     assert_eq!(agent.ask("sync", json!({ "mode": "fastfail" })).await["status"], "fastfail_unresolved");
     let receipt = agent.ask("sync", json!({ "paths": ["src/shared/Items"] })).await;

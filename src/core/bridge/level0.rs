@@ -22,7 +22,7 @@ const PROBE: Duration = Duration::from_secs(5);
 impl Bridge {
     /// Have the plugin sync. It reads the tree on its own way, so the disk is read first.
     pub(super) fn relay_sync(&mut self, deadline: Moment, studio: StudioKey, caller: CallerId, args: SyncArgs) {
-        let SyncArgs { mode, paths, overrides } = args;
+        let SyncArgs { mode, paths, overrides, .. } = args;
         if paths.is_some() {
             let error = ToolError::new(
                 ErrorCode::Unsupported,
@@ -189,6 +189,8 @@ impl Relayed {
             studio_hash: None,
             result,
             reason: None,
+            temp_id: None,
+            conflict: Vec::new(),
             foreign,
         }
     }

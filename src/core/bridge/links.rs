@@ -87,7 +87,9 @@ impl Bridge {
             }
             None => {
                 let next_n = self.known_n(&hello) + 1;
-                self.studios.add(hello, link, now, next_n)
+                let key = self.studios.add(hello, link, now, next_n);
+                self.recall(key);
+                key
             }
         };
         self.links.insert(link, Link::Of(key));
@@ -154,6 +156,7 @@ impl Bridge {
     }
 
     fn come_back(&mut self, now: Moment, link: LinkId, key: StudioKey, hello: Hello) -> StudioKey {
+        let place = self.place_of(key);
         let studio = self.studios.said_hello_again(key, hello).expect("identified a moment ago");
         let old = studio.link.replace(link);
         studio.lost_at = None;
@@ -162,6 +165,7 @@ impl Bridge {
         if let Some(old) = old.filter(|old| *old != link) {
             self.close(old, "the same plugin connected again");
         }
+        self.place_moved(key, place);
         key
     }
 

@@ -4,6 +4,7 @@
 //! whoever owns it (the hub, or a test) carries the effects out and brings their results back as
 //! events. `now` is the time since the owner started.
 
+mod bases;
 mod calls;
 mod level0;
 mod links;
@@ -25,13 +26,15 @@ use runs::ActiveRun;
 pub use runs::StudioScript;
 
 use super::{
+    agreement::Kept,
     calls::{Calls, Moment},
     console::{Page, Query},
     error::ToolError,
-    ids::{NodeId, RequestId, RunId, ServerId, TreeId},
+    ids::{InstanceId, NodeId, RequestId, RunId, ServerId, TreeId},
+    journal::Entry,
     protocol::{FrameError, HEARTBEAT, Patch, PlanOp, PluginFrame, Request, RequestBody, ServerFrame, TreePart},
     studios::{LinkId, StudioKey, StudioStatus, Studios},
-    sync::{NodeView, Receipt, SyncArgs},
+    sync::{Begun, Draft, FileWrite, MergeJob, Merged, NodeView, Receipt, SyncArgs, Wrote},
     text::TextHash,
 };
 
@@ -110,6 +113,20 @@ pub enum Event {
         /// What there is.
         views: HashMap<NodeId, NodeView>,
     },
+    /// The answer to [`Effect::LoadBases`].
+    BasesLoaded {
+        /// Of which place.
+        place: InstanceId,
+        /// What the store knows of it.
+        kept: Vec<Kept>,
+    },
+    /// The answer to [`Effect::Work`].
+    Worked {
+        /// For which run.
+        run: RunId,
+        /// What came of it.
+        done: Worked,
+    },
     /// The project's place lists were read again.
     Places(PlacePolicy),
     /// Time has passed.
@@ -179,6 +196,32 @@ pub enum Effect {
         /// Of these with all that is below them.
         subtrees: Vec<NodeId>,
     },
+    /// Read what both sides agreed on, from the store.
+    LoadBases {
+        /// In which place.
+        place: InstanceId,
+    },
+    /// Keep what both sides agreed on.
+    Remember {
+        /// In which place.
+        place: InstanceId,
+        /// What is new.
+        news: Vec<Kept>,
+    },
+    /// A place that was never published has been, so it has another name.
+    MovePlace {
+        /// The name it had.
+        from: InstanceId,
+        /// The name it has.
+        to: InstanceId,
+    },
+    /// Work for a run, on the store or on files.
+    Work {
+        /// For which run.
+        run: RunId,
+        /// What.
+        work: Work,
+    },
     /// A line of a Studio's output.
     Output {
         /// Which Studio.
@@ -190,6 +233,41 @@ pub enum Effect {
     },
     /// Something for the log.
     Note(String),
+}
+
+/// Work for a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// Merge texts.
+    Merge(Vec<MergeJob>),
+    /// Begin an entry of the journal, on the disk before anything else is done.
+    Begin(Draft),
+    /// Write files.
+    Write(Vec<FileWrite>),
+    /// Keep what was agreed, and finish the entry.
+    Conclude {
+        /// In which place.
+        place: InstanceId,
+        /// What is new.
+        news: Vec<Kept>,
+        /// The entry's id.
+        journal: u64,
+        /// With what became of each change.
+        entry: Entry,
+    },
+}
+
+/// What came of [`Work`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Worked {
+    /// In the order of the jobs.
+    Merged(Vec<Merged>),
+    /// Whether there is an entry.
+    Begun(Begun),
+    /// In the order of the writes.
+    Written(Vec<Wrote>),
+    /// It is kept, or why not.
+    Concluded(Result<(), String>),
 }
 
 /// What an agent wants.
@@ -355,6 +433,8 @@ impl Bridge {
             Event::TreeRestarted => self.restart_trees(),
             Event::CaughtUp { run, result } => self.caught_up(now, &run, result),
             Event::Looked { run, views } => self.looked(now, &run, views),
+            Event::BasesLoaded { place, kept } => self.bases_loaded(now, &place, kept),
+            Event::Worked { run, done } => self.worked(now, &run, done),
             Event::Places(places) => self.apply_places(now, places),
             Event::Tick => self.tick(now),
             Event::Shutdown => self.shutdown(),

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::{Answer, Bridge, CallerId, Effect, Waiter, Waiting, What, calls::unwrap_outcome};
+use super::{Answer, Bridge, CallerId, Effect, Waiter, Waiting, What, Work, Worked, calls::unwrap_outcome};
 use crate::core::{
     calls::Moment,
     error::{ErrorCode, ToolError},
-    ids::{NodeId, RequestId, RunId},
+    ids::{NodeId, OpId, RequestId, RunId},
     protocol::{Fact, OpResult, PluginResult, RequestBody},
     studios::{LinkId, StudioKey, TreeState},
     sync::{NodeView, Run, Step, SyncArgs},
@@ -73,12 +73,10 @@ impl Bridge {
         if !self.studios.get(studio).is_some_and(|studio| studio.is_level1()) {
             return self.relay_sync(deadline, studio, caller, args);
         }
-        if !args.overrides.is_empty() {
-            return self.settle(caller, Err(no_overrides()));
-        }
         let entry = (self.new_id)();
         // Not the entry's id: the plugin learns the run's, and may name it in a result.
-        let (run, step) = Run::start(RunId::from((self.new_id)().as_str()), args);
+        let alone = self.studios.get(studio).is_some_and(|studio| studio.is_alone());
+        let (run, step) = Run::start(RunId::from((self.new_id)().as_str()), args, alone);
         let id = run.id().clone();
         let what = What::Run(id.clone());
         self.calls.open(entry.clone(), deadline, Waiting { studio, who: Waiter::Caller(caller), what });
@@ -95,7 +93,7 @@ impl Bridge {
             return self.note(format!("ignored a treeReady at {cursor}, which was not the tree that was sent"));
         }
         let id = RunId::from((self.new_id)().as_str());
-        let (mut run, _) = Run::start(id.clone(), SyncArgs::comparison());
+        let (mut run, _) = Run::start(id.clone(), SyncArgs::comparison(), false);
         run.caught_up(cursor, &known);
         let active = ActiveRun { run, studio, deadline: Moment::MAX, planned: false, parked: None, entry: None };
         self.runs.insert(id.clone(), active);
@@ -104,7 +102,7 @@ impl Bridge {
     }
 
     /// Runs that waited for the tree go on, with the version the plugin has by now.
-    fn resume_parked(&mut self, now: Moment, studio: StudioKey) {
+    pub(super) fn resume_parked(&mut self, now: Moment, studio: StudioKey) {
         let parked = |active: &ActiveRun| active.parked.filter(|_| active.studio == studio);
         let mut waiting: Vec<(RunId, u32)> =
             self.runs.iter().filter_map(|(id, active)| Some((id.clone(), parked(active)?))).collect();
@@ -123,16 +121,17 @@ impl Bridge {
             Err(error) => return self.run_failed(id, error),
         };
         let Some(active) = self.runs.get_mut(id) else { return };
-        let tree = self.studios.get(active.studio).map(|studio| &studio.tree);
-        // What was not paired yet cannot be compared.
-        active.parked = matches!(tree, Some(TreeState::Sending { .. })).then_some(cursor);
+        let studio = self.studios.get(active.studio);
+        // What was not paired yet cannot be compared, and nothing is decided without the bases.
+        let waits = studio.is_some_and(|studio| matches!(studio.tree, TreeState::Sending { .. }) || !studio.recalled);
+        active.parked = waits.then_some(cursor);
         if active.parked.is_none() {
             self.advance(now, id, |run, agreement| run.caught_up(cursor, agreement));
         }
     }
 
     pub(super) fn looked(&mut self, now: Moment, id: &RunId, views: HashMap<NodeId, NodeView>) {
-        self.advance(now, id, |run, agreement| run.looked(views, agreement));
+        self.advance(now, id, |run, agreement| run.looked(&views, agreement));
     }
 
     pub(super) fn run_result(&mut self, now: Moment, id: &RunId, asked: &RequestBody, result: PluginResult) {
@@ -149,9 +148,12 @@ impl Bridge {
                 Ok(applied) => self.advance(now, id, |run, agreement| run.applied(&applied.results, agreement)),
                 Err(error) => self.run_failed(id, error),
             },
-            RequestBody::GetScript { .. } | RequestBody::Tool { .. } => {
-                unreachable!("a run asks for comparisons and plans")
+            RequestBody::GetScript { id: node, temp_id, .. } => {
+                let Some(of) = node.map(OpId::from).or_else(|| temp_id.clone().map(OpId::from)) else { return };
+                let text = unwrap_outcome(result.read::<StudioScript>()).map(|script| script.source);
+                self.advance(now, id, |run, agreement| run.fetched(&of, text, agreement));
             }
+            RequestBody::Tool { .. } => unreachable!("a run asks for comparisons, texts and plans"),
         }
     }
 
@@ -165,6 +167,16 @@ impl Bridge {
         let Some(studio) = self.studios.get_mut(active.studio) else { return };
         let step = turn(&mut active.run, &mut studio.agreement);
         self.follow(now, id, step);
+    }
+
+    /// The outside has done its part.
+    pub(super) fn worked(&mut self, now: Moment, id: &RunId, done: Worked) {
+        self.advance(now, id, |run, agreement| match done {
+            Worked::Merged(merged) => run.merged(merged, agreement),
+            Worked::Begun(begun) => run.begun(begun, agreement),
+            Worked::Written(wrote) => run.written(wrote, agreement),
+            Worked::Concluded(kept) => run.concluded(kept),
+        });
     }
 
     fn follow(&mut self, now: Moment, id: &RunId, step: Step) {
@@ -183,22 +195,45 @@ impl Bridge {
                 };
                 self.ask_for_run(now, id, body);
             }
-            Step::Apply { ops } => {
-                if let Some(active) = self.runs.get_mut(id) {
-                    active.planned = true;
+            Step::Fetch(wanted) => {
+                for of in wanted {
+                    let (node, temp_id) = match of {
+                        OpId::Node(id) => (Some(id), None),
+                        OpId::Temp(id) => (None, Some(id)),
+                    };
+                    self.ask_for_run(now, id, RequestBody::GetScript { id: node, temp_id, from_draft: None });
                 }
-                let undo_name = "Sync from files".to_owned();
-                self.ask_for_run(
-                    now,
-                    id,
-                    RequestBody::Plan { run_id: run, undo_name, all_or_nothing: false, part: 0, last: true, ops },
-                );
             }
+            Step::Apply { ops, all_or_nothing } => {
+                self.set_planned(id);
+                let undo_name = "Sync from files".to_owned();
+                let body = RequestBody::Plan { run_id: run, undo_name, all_or_nothing, part: 0, last: true, ops };
+                self.ask_for_run(now, id, body);
+            }
+            Step::Merge(jobs) => self.effects.push(Effect::Work { run, work: Work::Merge(jobs) }),
+            Step::Begin(draft) => self.begin_entry(id, draft),
+            Step::Write(writes) => {
+                self.set_planned(id);
+                self.effects.push(Effect::Work { run, work: Work::Write(writes) });
+            }
+            Step::Conclude { journal, entry } => self.conclude(id, journal, entry),
             Step::Done(receipt) => {
                 let Some(active) = self.runs.remove(id) else { return };
+                self.remember(active.studio);
                 self.settle_entry(active.entry, Ok(Answer::Receipt(receipt)));
             }
         }
+    }
+
+    /// From here on the run changes something.
+    fn set_planned(&mut self, id: &RunId) {
+        if let Some(active) = self.runs.get_mut(id) {
+            active.planned = true;
+        }
+    }
+
+    pub(super) fn studio_of(&self, id: &RunId) -> Option<StudioKey> {
+        Some(self.runs.get(id)?.studio)
     }
 
     fn ask_for_run(&mut self, now: Moment, id: &RunId, body: RequestBody) {
@@ -276,14 +311,6 @@ impl Bridge {
     pub fn base(&self, studio: Option<&str>, id: NodeId) -> Option<TextHash> {
         self.studios.target(studio).ok()?.agreement.base(id)
     }
-}
-
-fn no_overrides() -> ToolError {
-    ToolError::new(
-        ErrorCode::Unsupported,
-        "argument `overrides`: they are passed on to a foreign plugin only; nothing was changed",
-        "settle each unresolved line as its receipt says",
-    )
 }
 
 fn nameless_fact() -> ToolError {

@@ -19,14 +19,14 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Answer, Ask, Bridge, Call, CallerId, Effect, Event, Introduction, PlacePolicy};
+use super::{Answer, Ask, Bridge, Call, CallerId, Effect, Event, Introduction, PlacePolicy, Work, Worked};
 use crate::core::{
     calls::Moment,
     error::{ErrorCode, ToolError},
     ids::{NodeId, RequestId},
     protocol::{Node, Patch, PatchOp, PluginFrame, TreePart},
     studios::LinkId,
-    sync::{SyncArgs, SyncStatus},
+    sync::{Begun, SyncArgs, SyncStatus},
     text::TextHash,
 };
 
@@ -82,7 +82,27 @@ impl Rig {
     }
 
     fn event(&mut self, event: Event) -> Out {
-        Out(self.bridge.handle(self.now, event))
+        let mut out = Out::default();
+        self.handle(event, &mut out);
+        out
+    }
+
+    /// Handle an event. A store that knows nothing answers at once.
+    fn handle(&mut self, event: Event, out: &mut Out) {
+        for effect in self.bridge.handle(self.now, event) {
+            match effect {
+                Effect::LoadBases { place } => self.handle(Event::BasesLoaded { place, kept: vec![] }, out),
+                Effect::Remember { .. } | Effect::MovePlace { .. } => {}
+                Effect::Work { run, work: Work::Begin(draft) } => {
+                    let done = Worked::Begun(Begun::Entry(1, draft.entry));
+                    self.handle(Event::Worked { run, done }, out);
+                }
+                Effect::Work { run, work: Work::Conclude { .. } } => {
+                    self.handle(Event::Worked { run, done: Worked::Concluded(Ok(())) }, out);
+                }
+                other => out.0.push(other),
+            }
+        }
     }
 
     /// Let time pass, with a tick whenever the bridge wants one.

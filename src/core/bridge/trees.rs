@@ -15,6 +15,7 @@ impl Bridge {
         for node in parts.iter().flat_map(|part| &part.nodes) {
             studio.agreement.tree_has_node(node);
         }
+        studio.agreement.tree_is(&parts.iter().flat_map(|part| &part.nodes).map(|node| node.id).collect());
         if let TreeState::Sending { parts: waiting, cursor, .. } = &mut studio.tree {
             *cursor = parts.first().map(|part| part.cursor);
             *waiting = parts.into();

@@ -1,26 +1,40 @@
 //! One sync run as a state machine: it is told what happened and says what comes next.
 //!
 //! ```text
-//! start -> CatchUp -> caught_up -> Compare -> compared -> Look -> looked -> Apply -> applied -> Done
+//! start -> CatchUp -> caught_up -> Compare -> compared -> Look -> looked
+//!   -> Fetch -> fetched -> Merge -> merged        what Studio's texts are needed for
+//!   -> Begin -> begun                             the journal knows before anything changes
+//!   -> Apply -> applied -> Write -> written       Studio first, then the files
+//!   -> Conclude -> concluded -> Done
 //! ```
 //!
-//! A run that finds nothing to do, or may not do it, is `Done` earlier. Nothing in the DataModel
-//! changes before `Apply`.
+//! A run that finds nothing to do, or may not do it, is `Done` earlier; steps with nothing to do
+//! are left out. Nothing changes anywhere before `Apply`.
 
-mod decide;
+mod decision;
+mod merging;
 mod overrides;
+mod plan;
 mod receipt;
+mod removals;
+mod renames;
+mod scope;
+mod verdicts;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-pub use decide::{Decision, NodeView, decide};
-pub use overrides::Override;
-pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, SyncStatus};
+pub use decision::{Decision, FileWrite, NodeView, Rules};
+pub use merging::{MergeJob, Merged};
+pub use overrides::{Forced, Override, OverrideDirection, Resolution};
+pub use plan::{Begun, Draft, Wrote};
+pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected, SyncStatus};
 
+use self::overrides::Overrides;
 use super::{
     agreement::{Agreement, Comparison},
     ids::{NodeId, OpId, RunId},
-    protocol::{Fact, FactKind, NewNode, OpResult, OpStatus, PlanOp, SyncMode},
+    journal::Entry,
+    protocol::{Fact, FactKind, NewNode, OpResult, PlanOp, SyncMode},
 };
 
 /// What the caller of `sync` asked for.
@@ -32,21 +46,34 @@ pub struct SyncArgs {
     pub paths: Option<Vec<String>>,
     /// Decisions taken beforehand.
     pub overrides: Vec<Override>,
+    /// Any number of removals is agreed to.
+    pub allow_removals: bool,
+    /// Only this; everything else is left out.
+    pub resolution: Option<Resolution>,
 }
 
 /// Why a run that found something unresolved ended, and the way on.
 const NOTHING_CHANGED: &str = "something is unresolved, so nothing was changed: settle each unresolved line as it \
                                says, or sync the rest by `paths`";
+const LEFT_ALONE: &str = "what is unresolved was left alone: settle each such line as it says";
+const NOTHING_RESOLVED: &str = "nothing of it is resolved, so nothing was changed: settle each line as it says";
 
 /// One run.
 #[derive(Debug)]
 pub struct Run {
     id: RunId,
     args: SyncArgs,
+    rules: Rules,
     cursor: u32,
     comparison: Comparison,
     facts: Vec<Fact>,
     decisions: Vec<Decision>,
+    rejected: Vec<Rejected>,
+    to_fetch: VecDeque<OpId>,
+    /// How many texts are on their way.
+    fetching: usize,
+    journal: Option<(u64, Entry)>,
+    ended: Option<SyncStatus>,
 }
 
 /// What a run wants next.
@@ -64,26 +91,60 @@ pub enum Step {
     },
     /// Look these nodes up in the tree, then [`Run::looked`].
     Look {
-        /// Those that differ.
+        /// Those that differ, and those that stand above what only Studio has.
         ids: Vec<NodeId>,
         /// Of these the whole subtree is wanted.
         subtrees: Vec<NodeId>,
     },
+    /// Ask the plugin for these texts, then [`Run::fetched`] for each. May be none: others are
+    /// still on their way.
+    Fetch(Vec<OpId>),
+    /// Merge texts, then [`Run::merged`].
+    Merge(Vec<MergeJob>),
+    /// Begin an entry of the journal, then [`Run::begun`].
+    Begin(Draft),
     /// Ask the plugin to carry out a plan, then [`Run::applied`].
     Apply {
         /// Its steps.
         ops: Vec<PlanOp>,
+        /// A step that fails takes back all of them.
+        all_or_nothing: bool,
+    },
+    /// Write files, then [`Run::written`].
+    Write(Vec<FileWrite>),
+    /// Finish the entry, then [`Run::concluded`]. What was agreed is to be kept first.
+    Conclude {
+        /// Its id.
+        journal: u64,
+        /// With what became of each change.
+        entry: Entry,
     },
     /// The run has ended.
     Done(Receipt),
 }
 
+/// How many texts are asked for at a time.
+const FETCHES: usize = 8;
+
 impl Run {
     /// Begin a run.
-    pub fn start(id: RunId, args: SyncArgs) -> (Self, Step) {
+    pub fn start(id: RunId, args: SyncArgs, alone: bool) -> (Self, Step) {
         let step = Step::CatchUp { paths: args.paths.clone() };
-        let run =
-            Self { id, args, cursor: 0, comparison: Comparison::default(), facts: Vec::new(), decisions: Vec::new() };
+        let rules = Rules { alone, allow_removals: args.allow_removals };
+        let run = Self {
+            id,
+            args,
+            rules,
+            cursor: 0,
+            comparison: Comparison::default(),
+            facts: Vec::new(),
+            decisions: Vec::new(),
+            rejected: Vec::new(),
+            to_fetch: VecDeque::new(),
+            fetching: 0,
+            journal: None,
+            ended: None,
+        };
         (run, step)
     }
 
@@ -112,102 +173,188 @@ impl Run {
         }
         if facts.is_empty() {
             agreement.confirm(std::mem::take(&mut self.comparison), |_| false);
-            return Step::Done(Receipt::empty(self.cursor, self.args.mode));
+            self.rejected = self.overrides().finish();
+            return self.nothing_to_do();
         }
         self.facts = facts;
         let of_kind = |wanted: &[FactKind]| -> Vec<NodeId> {
             self.facts.iter().filter(|fact| wanted.contains(&fact.kind)).filter_map(|fact| fact.id).collect()
         };
-        Step::Look { ids: of_kind(&[FactKind::Differs, FactKind::Missing]), subtrees: of_kind(&[FactKind::Missing]) }
+        let mut ids = of_kind(&[FactKind::Differs, FactKind::Missing]);
+        let above: HashSet<NodeId> = self.facts.iter().filter_map(|fact| fact.parent).collect();
+        let mut above: Vec<NodeId> = above.into_iter().filter(|id| !ids.contains(id)).collect();
+        above.sort_unstable();
+        ids.extend(above);
+        Step::Look { ids, subtrees: of_kind(&[FactKind::Missing]) }
     }
 
     /// The nodes that differ, as the tree has them. Those that are gone are absent.
-    pub fn looked(&mut self, views: HashMap<NodeId, NodeView>, agreement: &mut Agreement) -> Step {
+    pub fn looked(&mut self, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) -> Step {
         let facts = std::mem::take(&mut self.facts);
-        let reported = reported_ids(&facts, &views);
+        let reported = reported_ids(&facts, views);
         agreement.confirm(std::mem::take(&mut self.comparison), |id| reported.contains(&id));
-        self.decisions = facts
-            .into_iter()
-            .filter_map(|fact| {
-                let view = fact.id.and_then(|id| views.get(&id));
-                decide(fact, view, agreement)
-            })
-            .filter(|decision| self.in_scope(&decision.change))
-            .collect();
-        let unresolved = self.decisions.iter().any(|decision| decision.op.is_none());
+        self.decide(facts, views, agreement);
+        if self.decisions.is_empty() {
+            return self.nothing_to_do();
+        }
+        let wanted = |decision: &&Decision| {
+            let merges = decision.needs.as_ref().is_some_and(|needs| needs.merge.is_some());
+            merges || self.args.mode != SyncMode::Dryrun
+        };
+        let needs = self.decisions.iter().filter(wanted).filter_map(|decision| decision.needs.as_ref());
+        self.to_fetch = needs.map(|needs| needs.of.clone()).collect();
+        self.fetch_more(agreement)
+    }
+
+    fn overrides(&mut self) -> Overrides {
+        Overrides::new(std::mem::take(&mut self.args.overrides), self.args.resolution.take())
+    }
+
+    fn decide(&mut self, facts: Vec<Fact>, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) {
+        let only = self.args.resolution.as_ref().map(|resolution| resolution.id.clone());
+        let mut overrides = self.overrides();
+        let mut decisions = Vec::new();
+        let mut extras = HashMap::new();
+        for fact in facts.iter().filter(|fact| scope::is_meant(only.as_ref(), fact)) {
+            let view = fact.id.and_then(|id| views.get(&id));
+            let forced = match overrides.take(fact, view.and_then(|view| view.hash)) {
+                Ok(forced) => forced,
+                Err(reason) => {
+                    let change = verdicts::change(fact, view, PatchType::Edit);
+                    decisions.push(Decision::unresolved(change, reason));
+                    continue;
+                }
+            };
+            if fact.kind != FactKind::Extra {
+                decisions.extend(verdicts::about_node(fact, view, agreement, &self.rules, forced));
+                continue;
+            }
+            let parent = fact.parent.and_then(|id| views.get(&id));
+            let (mut decision, extra) = removals::about_extra(fact, parent, agreement, &self.rules, forced);
+            decision.change.fs_path = scope::lost_file(fact, parent);
+            extras.extend(extra.map(|extra| (decisions.len(), extra)));
+            decisions.push(decision);
+        }
+        renames::find(&mut decisions, &extras);
+        removals::ask_for_many(&mut decisions, &self.rules);
+        decisions.retain(|decision| scope::is_in(self.args.paths.as_deref(), &decision.change));
+        // There is no such file; where it would be is known for the scope alone.
+        decisions
+            .iter_mut()
+            .map(|decision| &mut decision.change)
+            .filter(|change| change.id.is_none())
+            .for_each(|change| change.fs_path = None);
+        self.decisions = decisions;
+        self.rejected = overrides.finish();
+    }
+
+    /// All texts that were wanted are here, and merged.
+    fn ready(&mut self, agreement: &Agreement) -> Step {
+        let resolved = self.decisions.iter().filter(|decision| decision.is_resolved()).count();
+        let unresolved = self.decisions.len() - resolved;
         match self.args.mode {
-            _ if self.decisions.is_empty() => Step::Done(self.nothing_to_do()),
             SyncMode::Dryrun => self.end(SyncStatus::Dryrun, "nothing was changed"),
-            SyncMode::Fastfail if unresolved => self.end(SyncStatus::FastfailUnresolved, NOTHING_CHANGED),
+            SyncMode::Fastfail if unresolved > 0 => self.end(SyncStatus::FastfailUnresolved, NOTHING_CHANGED),
+            SyncMode::Fastfail if !self.rejected.is_empty() => {
+                self.end(SyncStatus::Rejected, "an override was rejected, so nothing was changed")
+            }
             SyncMode::Manual => {
                 self.end(SyncStatus::Rejected, "manual mode asks a person, and nobody can be asked here yet")
             }
-            SyncMode::Standard if unresolved => self.end(SyncStatus::Rejected, NOTHING_CHANGED),
-            SyncMode::Standard | SyncMode::Fastfail => {
-                Step::Apply { ops: self.decisions.iter_mut().filter_map(|decision| decision.op.take()).collect() }
+            SyncMode::Standard if resolved == 0 => self.end(SyncStatus::Rejected, NOTHING_RESOLVED),
+            SyncMode::Standard | SyncMode::Fastfail => Step::Begin(plan::draft(&mut self.decisions, agreement)),
+        }
+    }
+
+    /// The journal has the entry, or cannot keep one.
+    pub fn begun(&mut self, begun: Begun, agreement: &mut Agreement) -> Step {
+        match begun {
+            Begun::Entry(id, entry) => self.journal = Some((id, entry)),
+            Begun::Lacks(texts) => return self.fetch_lost(&texts, agreement),
+            Begun::Failed(reason) => {
+                let reason = format!("the journal could not be written, so nothing was changed: {reason}");
+                return self.end(SyncStatus::Error, &reason);
             }
         }
+        let ops = plan::ops(&self.decisions);
+        if ops.is_empty() {
+            return self.write(agreement);
+        }
+        Step::Apply { ops, all_or_nothing: self.args.mode == SyncMode::Fastfail }
     }
 
     /// The plugin has carried out the plan.
     pub fn applied(&mut self, results: &[OpResult], agreement: &mut Agreement) -> Step {
-        let by_id: HashMap<&OpId, &OpResult> = results.iter().map(|result| (&result.id, result)).collect();
-        let mut changes = Vec::with_capacity(self.decisions.len());
-        for decision in std::mem::take(&mut self.decisions) {
-            let mut change = decision.change;
-            change.note(change.id.and_then(|id| by_id.get(&OpId::Node(id)).copied()));
-            if change.result == ChangeResult::Done {
-                for (id, hash) in decision.agrees {
-                    agreement.agree(id, hash);
-                }
+        plan::note_results(&mut self.decisions, results);
+        let failed =
+            |decision: &Decision| !matches!(decision.change.result, ChangeResult::Planned | ChangeResult::Unresolved);
+        if self.args.mode == SyncMode::Fastfail && self.decisions.iter().any(failed) {
+            for decision in self.decisions.iter_mut().filter(|decision| decision.write.is_some()) {
+                decision.write = None;
+                decision.change.ended(ChangeResult::Skipped, "another change failed");
             }
-            changes.push(change);
         }
-        let all_done = changes.iter().all(|change| change.result == ChangeResult::Done);
-        let any_done = changes.iter().any(|change| change.result == ChangeResult::Done);
-        let status = match (all_done, any_done) {
+        self.write(agreement)
+    }
+
+    fn write(&mut self, agreement: &mut Agreement) -> Step {
+        let writes = plan::writes(&self.decisions);
+        if writes.is_empty() { self.conclude(agreement) } else { Step::Write(writes) }
+    }
+
+    /// The files were written, or not.
+    pub fn written(&mut self, wrote: Vec<Wrote>, agreement: &mut Agreement) -> Step {
+        plan::note_writes(&mut self.decisions, wrote);
+        self.conclude(agreement)
+    }
+
+    fn conclude(&mut self, agreement: &mut Agreement) -> Step {
+        let (all, any) = plan::settle(&mut self.decisions, agreement);
+        self.ended = Some(match (all, any) {
             (true, _) => SyncStatus::Success,
             (false, true) => SyncStatus::Partial,
             (false, false) => SyncStatus::Error,
-        };
-        Step::Done(Receipt::new(status, self.cursor, changes, None))
+        });
+        match &self.journal {
+            Some((journal, entry)) => {
+                Step::Conclude { journal: *journal, entry: plan::finished(entry.clone(), &self.decisions) }
+            }
+            None => self.concluded(Ok(())),
+        }
     }
 
-    fn nothing_to_do(&self) -> Receipt {
+    /// What was done and agreed is kept, or could not be.
+    pub fn concluded(&mut self, kept: Result<(), String>) -> Step {
+        let status = self.ended.unwrap_or(SyncStatus::Error);
+        let unresolved = self.decisions.iter().any(|decision| decision.change.result == ChangeResult::Unresolved);
+        let message = match kept {
+            Err(reason) => Some(format!("what was done could not be noted: {reason}")),
+            Ok(()) => unresolved.then(|| LEFT_ALONE.to_owned()),
+        };
+        let mut step = self.finish(status, message);
+        if let Step::Done(receipt) = &mut step {
+            receipt.journal = self.journal.as_ref().map(|(id, _)| *id);
+        }
+        step
+    }
+
+    fn nothing_to_do(&mut self) -> Step {
         let mut receipt = Receipt::empty(self.cursor, self.args.mode);
         if self.args.paths.is_some() {
             receipt.message = Some("nothing that `paths` names differs; there is nothing to do".into());
         }
-        receipt
+        receipt.rejected = std::mem::take(&mut self.rejected);
+        Step::Done(receipt)
     }
 
     fn end(&mut self, status: SyncStatus, message: &str) -> Step {
+        self.finish(status, Some(message.to_owned()))
+    }
+
+    fn finish(&mut self, status: SyncStatus, message: Option<String>) -> Step {
         let changes = std::mem::take(&mut self.decisions).into_iter().map(|decision| decision.change).collect();
-        Step::Done(Receipt::new(status, self.cursor, changes, Some(message.to_owned())))
-    }
-
-    fn in_scope(&self, change: &Change) -> bool {
-        let Some(paths) = &self.args.paths else { return true };
-        let Some(file) = &change.fs_path else { return false };
-        // A new file reaches Studio with the new folder that it lies in.
-        let folder = (change.patch_type == PatchType::Add).then(|| folder_of(file));
-        paths.iter().any(|path| {
-            let path = path.trim_end_matches('/');
-            path == "." || path.is_empty() || is_within(file, path) || folder.is_some_and(|new| is_within(path, new))
-        })
-    }
-}
-
-/// `path` is `parent` or lies below it.
-fn is_within(path: &str, parent: &str) -> bool {
-    path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// The folder that an instance stands for, if it has one: its own, or that of its `init` file.
-fn folder_of(file: &str) -> &str {
-    match file.rsplit_once('/') {
-        Some((folder, name)) if name.starts_with("init.") => folder,
-        _ => file,
+        let receipt = Receipt::new(status, self.cursor, changes, message);
+        Step::Done(Receipt { rejected: std::mem::take(&mut self.rejected), ..receipt })
     }
 }
 
@@ -220,29 +367,6 @@ fn reported_ids(facts: &[Fact], views: &HashMap<NodeId, NodeView>) -> HashSet<No
     let mut ids: HashSet<NodeId> = facts.iter().filter_map(|fact| fact.id).collect();
     views.values().filter_map(|view| view.subtree.as_ref()).for_each(|node| add_subtree(node, &mut ids));
     ids
-}
-
-impl Change {
-    /// Take over what the plugin says became of it.
-    fn note(&mut self, result: Option<&OpResult>) {
-        let Some(result) = result else {
-            self.result = ChangeResult::Failed;
-            self.reason = Some("the plugin did not say what became of it".into());
-            return;
-        };
-        self.studio_hash = result.hash.or(self.studio_hash);
-        self.reason = result.error.clone().or(self.reason.take());
-        self.result = match result.status {
-            OpStatus::Done if result.hash != self.disk_hash => {
-                self.reason = Some("Studio did not name the text that was sent as the one that it has now".into());
-                ChangeResult::Failed
-            }
-            OpStatus::Done => ChangeResult::Done,
-            OpStatus::Guard => ChangeResult::Guard,
-            OpStatus::Failed => ChangeResult::Failed,
-            OpStatus::Skipped => ChangeResult::Skipped,
-        };
-    }
 }
 
 #[cfg(test)]

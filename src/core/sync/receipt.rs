@@ -4,7 +4,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::core::{ids::NodeId, protocol::SyncMode, text::TextHash};
+use crate::core::{
+    ids::{NodeId, TempId},
+    merge::Hunk,
+    protocol::SyncMode,
+    text::TextHash,
+};
+
+/// How many hunks of a conflict a receipt shows.
+const MAX_HUNKS: usize = 4;
+/// How many characters of each of its texts.
+const MAX_HUNK_TEXT: usize = 400;
 
 /// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,14 +27,25 @@ pub struct Receipt {
     /// Changes that were pushed to Studio.
     pub pushed: usize,
     /// Changes that were pulled into files.
-    #[serde(default)]
     pub pulled: usize,
+    /// Texts that both sides had changed, merged on both.
+    pub merged: usize,
+    /// Instances that were removed in Studio because their files are gone.
+    pub removed: usize,
+    /// Instances that were renamed in Studio because their files were.
+    pub renamed: usize,
     /// Changes that nobody decided yet.
     pub unresolved: usize,
     /// Changes that were tried and did not hold.
     pub failed: usize,
     /// Every change.
     pub changes: Vec<Change>,
+    /// Overrides that were not followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<Rejected>,
+    /// The journal's entry, for `undo`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal: Option<u64>,
     /// Why the run ended as it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -38,7 +59,7 @@ pub enum SyncStatus {
     Success,
     /// There was nothing to do.
     Empty,
-    /// Something was applied and something failed.
+    /// Something was applied, and something failed or is unresolved.
     Partial,
     /// Nothing was applied, because nobody agreed to it.
     Rejected,
@@ -54,6 +75,15 @@ pub enum SyncStatus {
     SyncInProgress,
 }
 
+/// An override that was not followed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rejected {
+    /// Its `id`.
+    pub id: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// One difference between files and Studio, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -67,13 +97,17 @@ pub struct Change {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub id: Option<NodeId>,
+    /// The id of an instance that only Studio has, for `overrides`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub temp_id: Option<TempId>,
     /// The instance's class.
     pub class_name: String,
     /// Which side wins.
     pub direction: Direction,
     /// What happens to the losing side.
     pub patch_type: PatchType,
-    /// Hash of the text in the file.
+    /// Hash of the text in the file; after the run, if it wrote there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub disk_hash: Option<TextHash>,
@@ -86,6 +120,9 @@ pub struct Change {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The first lines that both sides changed, each in its own way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflict: Vec<Hunk>,
     /// What a foreign plugin says besides: its own `studioHash`, `properties`, `defaultSelection`.
     #[serde(flatten)]
     #[schemars(skip)]
@@ -96,10 +133,12 @@ pub struct Change {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// The file's text goes to Studio.
+    /// What the files have goes to Studio.
     Push,
-    /// Studio's text goes to the file.
+    /// What Studio has goes to the files.
     Pull,
+    /// Both sides get the text with the changes of both.
+    Merge,
     /// Nobody decided yet.
     Unresolved,
 }
@@ -113,6 +152,8 @@ pub enum PatchType {
     Edit,
     /// It is removed.
     Remove,
+    /// It gets another name or place.
+    Rename,
 }
 
 /// What became of a change.
@@ -127,6 +168,8 @@ pub enum ChangeResult {
     Unresolved,
     /// Studio had changed meanwhile, so nothing was applied.
     Guard,
+    /// Its file or its text in Studio changed during the run, so it was left alone.
+    MovedOn,
     /// Tried, and it failed.
     Failed,
     /// Not tried.
@@ -139,16 +182,24 @@ impl Receipt {
     /// Count `changes` and put them into a receipt.
     pub fn new(status: SyncStatus, cursor: u32, changes: Vec<Change>, message: Option<String>) -> Self {
         let count = |wanted: &[ChangeResult]| changes.iter().filter(|c| wanted.contains(&c.result)).count();
-        let pulled =
-            changes.iter().filter(|c| c.direction == Direction::Pull && c.result == ChangeResult::Done).count();
+        let done = |direction: Direction, types: &[PatchType]| {
+            let done = changes.iter().filter(|change| change.result == ChangeResult::Done);
+            done.filter(|change| change.direction == direction && types.contains(&change.patch_type)).count()
+        };
+        let any = [PatchType::Add, PatchType::Edit, PatchType::Remove, PatchType::Rename];
         Self {
             status,
             cursor,
-            pushed: count(&[ChangeResult::Done]) - pulled,
-            pulled,
+            pushed: done(Direction::Push, &[PatchType::Add, PatchType::Edit]),
+            pulled: done(Direction::Pull, &any),
+            merged: done(Direction::Merge, &any),
+            removed: done(Direction::Push, &[PatchType::Remove]),
+            renamed: done(Direction::Push, &[PatchType::Rename]),
             unresolved: count(&[ChangeResult::Unresolved]),
-            failed: count(&[ChangeResult::Guard, ChangeResult::Failed, ChangeResult::Skipped]),
+            failed: count(&[ChangeResult::Guard, ChangeResult::Failed, ChangeResult::Skipped, ChangeResult::MovedOn]),
             changes,
+            rejected: Vec::new(),
+            journal: None,
             message,
         }
     }
@@ -162,5 +213,40 @@ impl Receipt {
             Vec::new(),
             Some("scripts and folders are equal on both sides; there is nothing to do".into()),
         )
+    }
+}
+
+impl Change {
+    /// It is left to somebody else, for this reason.
+    pub fn unresolved(self, reason: impl Into<String>) -> Self {
+        let reason = Some(reason.into());
+        Self { direction: Direction::Unresolved, result: ChangeResult::Unresolved, reason, ..self }
+    }
+
+    /// It is going to be done.
+    pub fn planned(self, direction: Direction, patch_type: PatchType) -> Self {
+        Self { direction, patch_type, result: ChangeResult::Planned, ..self }
+    }
+
+    /// It came to this.
+    pub fn ended(&mut self, result: ChangeResult, reason: impl Into<String>) {
+        self.result = result;
+        self.reason = Some(reason.into());
+    }
+
+    /// Show the first of `hunks`.
+    pub fn show(&mut self, hunks: Vec<Hunk>) {
+        let short = |text: String| match text.char_indices().nth(MAX_HUNK_TEXT) {
+            Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+            None => text,
+        };
+        let shown = hunks.into_iter().take(MAX_HUNKS);
+        let shown = shown.map(|Hunk { line, base, disk, studio }| Hunk {
+            line,
+            base: short(base),
+            disk: short(disk),
+            studio: short(studio),
+        });
+        self.conflict = shown.collect();
     }
 }

@@ -1,12 +1,18 @@
 //! Sync as a pure machine: the decision table row by row, then whole runs.
 
+mod extras;
+mod merges;
 mod runs;
 mod table;
 
 use std::collections::HashMap;
 
-use super::*;
-use crate::core::text::TextHash;
+use super::{decision::Then, *};
+use crate::core::{
+    ids::TempId,
+    protocol::{Below, Node, OpStatus},
+    text::TextHash,
+};
 
 const BASE: &str = "return 'base'";
 const DISK: &str = "return 'disk'";
@@ -112,15 +118,45 @@ fn run(
     agreement: &mut Agreement,
 ) -> (Run, Step) {
     let paths = paths.map(|paths| paths.iter().map(|path| (*path).to_owned()).collect());
-    let (mut run, step) = Run::start("run-1".into(), SyncArgs { mode, paths: paths.clone(), ..SyncArgs::default() });
+    run_with(SyncArgs { mode, paths, ..SyncArgs::default() }, facts, views, agreement)
+}
+
+/// The same with other arguments. The journal takes whatever it is given.
+fn run_with(
+    args: SyncArgs,
+    facts: Vec<Fact>,
+    views: impl IntoIterator<Item = (NodeId, NodeView)>,
+    agreement: &mut Agreement,
+) -> (Run, Step) {
+    let paths = args.paths.clone();
+    let (mut run, step) = Run::start("run-1".into(), args, true);
     assert_eq!(step, Step::CatchUp { paths });
     assert_eq!(run.caught_up(7, agreement), Step::Compare { cursor: 7 });
     let step = run.compared(Some(7), facts, agreement);
     if !matches!(step, Step::Look { .. }) {
         return (run, step);
     }
-    let step = run.looked(HashMap::from_iter(views), agreement);
+    let step = run.looked(&HashMap::from_iter(views), agreement);
+    let step = journalled(&mut run, step, agreement);
     (run, step)
+}
+
+/// Go on where the journal was asked.
+fn journalled(run: &mut Run, step: Step, agreement: &mut Agreement) -> Step {
+    let step = match step {
+        Step::Begin(draft) => run.begun(Begun::Entry(1, draft.entry), agreement),
+        step => step,
+    };
+    match step {
+        Step::Conclude { .. } => run.concluded(Ok(())),
+        step => step,
+    }
+}
+
+/// The plugin has carried out the plan; the receipt follows, or the files.
+fn applied(run: &mut Run, results: &[OpResult], agreement: &mut Agreement) -> Step {
+    let step = run.applied(results, agreement);
+    journalled(run, step, agreement)
 }
 
 fn receipt(step: Step) -> Receipt {
@@ -132,11 +168,23 @@ fn receipt(step: Step) -> Receipt {
 
 fn ops(step: Step) -> Vec<PlanOp> {
     match step {
-        Step::Apply { ops } => ops,
+        Step::Apply { ops, .. } => ops,
         other => panic!("not a plan: {other:?}"),
     }
 }
 
 fn result(id: NodeId, status: OpStatus, text: Option<&str>) -> OpResult {
     OpResult { id: id.into(), status, hash: text.map(hash), error: None }
+}
+
+/// A script of the tree, below the root.
+fn node(id: NodeId, name: &str, text: &str) -> Node {
+    Node {
+        id,
+        parent: Some(NodeId(0)),
+        name: name.into(),
+        class_name: "ModuleScript".into(),
+        ignore_unknown: false,
+        hash: Some(hash(text)),
+    }
 }

@@ -26,22 +26,37 @@ fn each_mode_does_with_what_is_resolved_what_it_promises() {
 }
 
 #[test]
-fn with_anything_unresolved_nothing_is_applied_in_any_mode() {
-    let unresolved = [differs(NodeId(2), STUDIO), draft(NodeId(2), BASE), missing(NodeId(2)), extra("Mine")];
+fn what_is_unresolved_is_left_alone_and_listed_and_fastfail_changes_nothing() {
+    let unresolved = [draft(NodeId(2), BASE), missing(NodeId(2)), extra("Mine")];
     for (mode, fact) in MODES.iter().flat_map(|mode| unresolved.iter().map(|fact| (*mode, fact.clone()))) {
         let mut agreement = agreed(&[(ID, BASE), (NodeId(2), BASE)]);
         let views = [script(ID, DISK), script(NodeId(2), DISK)];
-        let (_, step) = run(mode, None, vec![differs(ID, BASE), fact.clone()], views, &mut agreement);
+        let (mut run, step) = run(mode, None, vec![differs(ID, BASE), fact.clone()], views, &mut agreement);
+        if mode == SyncMode::Standard {
+            assert_eq!(ops(step).len(), 1, "{fact:?}");
+            let step = applied(&mut run, &[result(ID, OpStatus::Done, Some(DISK))], &mut agreement);
+            let receipt = receipt(step);
+            assert_eq!((receipt.status, receipt.pushed, receipt.unresolved), (SyncStatus::Partial, 1, 1));
+            assert!(receipt.message.expect("it says so").contains("left alone"));
+            continue;
+        }
         let receipt = receipt(step);
         let expected = match mode {
-            SyncMode::Standard | SyncMode::Manual => SyncStatus::Rejected,
             SyncMode::Fastfail => SyncStatus::FastfailUnresolved,
             SyncMode::Dryrun => SyncStatus::Dryrun,
+            SyncMode::Standard | SyncMode::Manual => SyncStatus::Rejected,
         };
         assert_eq!(receipt.status, expected, "{mode:?} {fact:?}");
         assert_eq!((receipt.pushed, receipt.unresolved, receipt.failed), (0, 1, 0));
         assert_eq!(receipt.changes[0].result, ChangeResult::Planned, "what would be pushed is told too");
     }
+}
+
+#[test]
+fn a_sync_of_which_nothing_is_resolved_is_rejected() {
+    let mut agreement = Agreement::default();
+    let (_, step) = run(SyncMode::Standard, None, vec![differs(ID, STUDIO)], [script(ID, DISK)], &mut agreement);
+    assert_eq!(status(step), SyncStatus::Rejected);
 }
 
 #[test]
@@ -69,7 +84,7 @@ fn what_was_done_advances_the_base_and_a_second_sync_finds_nothing() {
         result(NodeId(2), OpStatus::Done, Some(DISK)),
         result(ID, OpStatus::Done, Some(DISK)),
     ];
-    let receipt = receipt(first.applied(&results, &mut agreement));
+    let receipt = receipt(applied(&mut first, &results, &mut agreement));
     assert_eq!((receipt.status, receipt.pushed, receipt.message), (SyncStatus::Success, 3, None));
     assert!(receipt.changes.iter().all(|change| change.result == ChangeResult::Done));
     for id in [ID, NodeId(2), NodeId(6)] {
@@ -86,7 +101,7 @@ fn a_guard_that_did_not_hold_means_that_nothing_is_agreed() {
     let (mut run, _) =
         run(SyncMode::Standard, None, facts, [script(ID, DISK), script(NodeId(2), DISK)], &mut agreement);
     let results = [result(ID, OpStatus::Guard, Some(STUDIO)), result(NodeId(2), OpStatus::Skipped, None)];
-    let receipt = receipt(run.applied(&results, &mut agreement));
+    let receipt = receipt(applied(&mut run, &results, &mut agreement));
     assert_eq!((receipt.status, receipt.pushed, receipt.failed), (SyncStatus::Error, 0, 2));
     assert_eq!(receipt.changes[0].studio_hash, Some(hash(STUDIO)), "what Studio has now");
     assert_eq!((agreement.base(ID), agreement.base(NodeId(2))), (Some(hash(BASE)), Some(hash(BASE))));
@@ -99,7 +114,7 @@ fn only_what_held_is_agreed_when_a_part_failed() {
     let (mut run, _) =
         run(SyncMode::Standard, None, facts, [script(ID, DISK), script(NodeId(2), DISK)], &mut agreement);
     let failed = OpResult { error: Some("locked".into()), ..result(NodeId(2), OpStatus::Failed, Some(BASE)) };
-    let receipt = receipt(run.applied(&[result(ID, OpStatus::Done, Some(DISK)), failed], &mut agreement));
+    let receipt = receipt(applied(&mut run, &[result(ID, OpStatus::Done, Some(DISK)), failed], &mut agreement));
     assert_eq!((receipt.status, receipt.pushed, receipt.failed), (SyncStatus::Partial, 1, 1));
     assert_eq!(receipt.changes[1].reason.as_deref(), Some("locked"));
     assert_eq!((agreement.base(ID), agreement.base(NodeId(2))), (Some(hash(DISK)), Some(hash(BASE))));
@@ -118,7 +133,7 @@ fn a_script_is_done_only_when_studio_names_the_text_that_was_sent() {
         for (fact, base) in cases {
             let mut agreement = base.map_or_else(Agreement::default, |base| agreed(&[(ID, base)]));
             let (mut run, _) = run(SyncMode::Standard, None, vec![fact], [script(ID, DISK)], &mut agreement);
-            let receipt = receipt(run.applied(&results, &mut agreement));
+            let receipt = receipt(applied(&mut run, &results, &mut agreement));
             assert_eq!((receipt.status, receipt.failed), (SyncStatus::Error, 1), "{results:?}");
             assert!(receipt.changes[0].reason.is_some(), "{results:?}");
             assert_eq!(agreement.base(ID), base.map(hash), "{results:?}");
@@ -130,14 +145,15 @@ fn a_script_is_done_only_when_studio_names_the_text_that_was_sent() {
 fn a_script_that_changed_in_the_tree_after_the_comparison_goes_out_as_it_is_now() {
     let mut agreement = agreed(&[(ID, BASE)]);
     agreement.tree_has(ID, hash(DISK));
-    let (mut started, _) = Run::start("run-1".into(), SyncArgs::default());
+    let (mut started, _) = Run::start("run-1".into(), SyncArgs::default(), true);
     started.caught_up(7, &agreement);
     started.compared(Some(7), vec![differs(ID, BASE)], &mut agreement);
     agreement.tree_has(ID, hash("newer"));
-    let step = started.looked(HashMap::from([script(ID, "newer")]), &mut agreement);
+    let step = started.looked(&HashMap::from([script(ID, "newer")]), &mut agreement);
+    let step = journalled(&mut started, step, &mut agreement);
     assert_eq!(ops(step), [PlanOp::SetSource { id: ID, source: "newer".into(), expect: hash(BASE) }]);
     agreement.tree_has(ID, hash("newest"));
-    started.applied(&[result(ID, OpStatus::Done, Some("newer"))], &mut agreement);
+    applied(&mut started, &[result(ID, OpStatus::Done, Some("newer"))], &mut agreement);
     assert_eq!(agreement.base(ID), Some(hash("newer")), "not what came after the plan");
     agreement.confirm(agreement.unconfirmed(), |_| false);
     assert_eq!(agreement.base(ID), Some(hash("newest")), "the next comparison confirms that");
@@ -156,7 +172,7 @@ fn a_script_that_was_equal_when_compared_is_agreed_as_it_was_then() {
     let mut agreement = Agreement::default();
     agreement.tree_has(ID, hash(BASE));
     agreement.tree_has(NodeId(2), hash(BASE));
-    let (mut run, _) = Run::start("run-1".into(), SyncArgs::default());
+    let (mut run, _) = Run::start("run-1".into(), SyncArgs::default(), true);
     run.caught_up(7, &agreement);
     agreement.tree_has(ID, hash(DISK));
     run.compared(Some(7), vec![], &mut agreement);
@@ -169,7 +185,7 @@ fn a_script_that_was_equal_when_compared_is_agreed_as_it_was_then() {
 fn a_comparison_with_another_version_of_the_tree_proves_nothing() {
     let mut agreement = Agreement::default();
     agreement.tree_has(ID, hash(BASE));
-    let (mut run, _) = Run::start("run-1".into(), SyncArgs::default());
+    let (mut run, _) = Run::start("run-1".into(), SyncArgs::default(), true);
     run.caught_up(7, &agreement);
     run.compared(Some(8), vec![], &mut agreement);
     assert_eq!(agreement.base(ID), None);
@@ -241,7 +257,7 @@ fn what_paths_does_not_name_does_not_hold_up_the_rest() {
     let views = [script(ID, DISK), script(NodeId(2), DISK)];
     let (mut started, step) = run(SyncMode::Standard, Some(&["src/Script1.luau"]), facts, views, &mut agreement);
     assert_eq!(ops(step).len(), 1);
-    let receipt = receipt(started.applied(&[result(ID, OpStatus::Done, Some(DISK))], &mut agreement));
+    let receipt = receipt(applied(&mut started, &[result(ID, OpStatus::Done, Some(DISK))], &mut agreement));
     assert_eq!((receipt.status, receipt.changes.len()), (SyncStatus::Success, 1));
 }
 
@@ -270,9 +286,10 @@ fn a_receipt_is_this_json() {
         result(NodeId(2), OpStatus::Done, None),
         OpResult { error: Some("changed".into()), ..result(NodeId(3), OpStatus::Failed, Some(STUDIO)) },
     ];
-    let receipt = receipt(started.applied(&results, &mut agreement));
+    let receipt = receipt(applied(&mut started, &results, &mut agreement));
     let expected = json!({
-        "status": "partial", "cursor": 7, "pulled": 0, "pushed": 2, "unresolved": 0, "failed": 1,
+        "status": "partial", "cursor": 7, "pushed": 2, "pulled": 0, "merged": 0, "removed": 0, "renamed": 0, "unresolved": 0, "failed": 1,
+        "journal": 1,
         "changes": [{
             "path": "Root.Script1", "fsPath": "src/Script1.luau", "id": "00000000000000000000000000000001",
             "className": "ModuleScript", "direction": "push", "patchType": "Edit", "diskHash": hash(DISK),
@@ -294,10 +311,10 @@ fn a_receipt_is_this_json() {
 fn a_receipt_of_what_is_unresolved_is_this_json() {
     let (_, step) = run(SyncMode::Fastfail, None, vec![extra("Mine")], [], &mut Agreement::default());
     let expected = json!({
-        "status": "fastfail_unresolved", "cursor": 7, "pulled": 0, "pushed": 0, "unresolved": 1, "failed": 0,
+        "status": "fastfail_unresolved", "cursor": 7, "pushed": 0, "pulled": 0, "merged": 0, "removed": 0, "renamed": 0, "unresolved": 1, "failed": 0,
         "changes": [{
             "path": "Root.Mine", "className": "ModuleScript", "direction": "unresolved", "patchType": "Remove",
-            "result": "unresolved", "reason": "only Studio has it, or its file was deleted or renamed; it is left alone (to drop it, destroy it with run_code; to keep it, save it as a file)",
+            "result": "unresolved", "reason": "it was made in Studio: to keep it, pull it with an override or save it as a file; to drop it, push it with an override",
         }],
         "message": NOTHING_CHANGED,
     });

@@ -2,17 +2,19 @@
 
 use super::*;
 
+const ALONE: Rules = Rules { alone: true, allow_removals: false };
+
 /// The decision about `fact` when the tree has `view` and both sides last agreed on `base`.
 fn decided(fact: Fact, view: Option<&NodeView>, base: Option<&str>) -> Option<Decision> {
     let mut agreement = base.map_or_else(Agreement::default, |base| agreed(&[(ID, base)]));
-    decide(fact, view, &mut agreement)
+    verdicts::about_node(&fact, view, &mut agreement, &ALONE, None)
 }
 
 fn reason(decision: &Decision) -> &str {
-    assert_eq!(decision.op, None);
+    assert!(!decision.is_resolved());
     assert_eq!(decision.change.direction, Direction::Unresolved);
     assert_eq!(decision.change.result, ChangeResult::Unresolved);
-    assert_eq!(decision.agrees, [], "what is unresolved is never agreed");
+    assert_eq!(decision.then, [], "what is unresolved is never agreed");
     decision.change.reason.as_deref().expect("an unresolved change says why")
 }
 
@@ -21,7 +23,7 @@ fn a_text_that_only_the_file_changed_is_pushed_under_the_guard_of_what_studio_ha
     let (_, view) = script(ID, DISK);
     let decision = decided(differs(ID, BASE), Some(&view), Some(BASE)).expect("it differs");
     let op = PlanOp::SetSource { id: ID, source: DISK.into(), expect: hash(BASE) };
-    assert_eq!((decision.op, decision.agrees), (Some(op), vec![(ID, hash(DISK))]));
+    assert_eq!((decision.op, decision.then), (Some(op), vec![Then::Agree(ID, hash(DISK))]));
     let change = decision.change;
     assert_eq!((change.direction, change.patch_type), (Direction::Push, PatchType::Edit));
     assert_eq!((change.disk_hash, change.studio_hash), (Some(hash(DISK)), Some(hash(BASE))));
@@ -29,17 +31,46 @@ fn a_text_that_only_the_file_changed_is_pushed_under_the_guard_of_what_studio_ha
 }
 
 #[test]
-fn a_text_that_studio_changed_is_unresolved_whoever_else_changed_it() {
-    let cases = [
-        (Some(DISK), "changed in Studio, not in the file"),
-        (Some(BASE), "changed in Studio and in the file"),
-        (None, "nothing says which side is newer"),
-    ];
-    for (base, words) in cases {
-        let (_, view) = script(ID, DISK);
-        let decision = decided(differs(ID, STUDIO), Some(&view), base).expect("it differs");
-        assert!(reason(&decision).contains(words), "{base:?}: {decision:?}");
+fn a_text_that_only_studio_changed_is_pulled_under_the_guard_of_what_the_file_has() {
+    let (_, view) = script(ID, DISK);
+    let decision = decided(differs(ID, STUDIO), Some(&view), Some(DISK)).expect("it differs");
+    let write = FileWrite::Replace { path: "src/Script1.luau".into(), base: hash(DISK), text: None };
+    assert_eq!((&decision.op, &decision.write), (&None, &Some(write)));
+    assert_eq!(decision.then, [Then::Agree(ID, hash(STUDIO))]);
+    assert_eq!(decision.keeps, [DISK], "what the file had goes into the journal");
+    assert_eq!((decision.change.direction, decision.change.patch_type), (Direction::Pull, PatchType::Edit));
+}
+
+#[test]
+fn studios_text_is_taken_unasked_only_where_it_changed_under_our_eyes_and_nobody_else_edits() {
+    for base in [DISK, BASE] {
+        for (seen, alone) in [(true, true), (true, false), (false, true), (false, false)] {
+            let mut agreement = Agreement::default();
+            agreement.tree_has_node(&node(ID, "Script1", DISK));
+            let key = agreement.key(ID).expect("it is in the tree");
+            agreement.recall(vec![crate::core::agreement::Kept {
+                key,
+                id: None,
+                last: Some(hash(base)),
+                earlier: vec![],
+            }]);
+            if seen {
+                agreement.agree(ID, hash(base));
+            }
+            let rules = Rules { alone, allow_removals: true };
+            let fact = differs(ID, STUDIO);
+            let decision = verdicts::about_node(&fact, Some(&script(ID, DISK).1), &mut agreement, &rules, None);
+            let decision = decision.expect("it differs");
+            assert_eq!(decision.is_resolved(), seen && alone, "{base}, seen {seen}, alone {alone}");
+        }
     }
+}
+
+#[test]
+fn a_text_that_nobody_can_judge_is_unresolved() {
+    let (_, view) = script(ID, DISK);
+    let decision = decided(differs(ID, STUDIO), Some(&view), None).expect("it differs");
+    assert!(reason(&decision).contains("nothing says which side is newer"), "{decision:?}");
 }
 
 #[test]
@@ -55,7 +86,7 @@ fn an_unsaved_draft_is_never_overwritten() {
 fn texts_that_are_equal_by_now_are_agreed_and_no_change() {
     for fact in [differs(ID, DISK), draft(ID, DISK)] {
         let mut agreement = agreed(&[(ID, BASE)]);
-        assert_eq!(decide(fact, Some(&script(ID, DISK).1), &mut agreement), None);
+        assert_eq!(verdicts::about_node(&fact, Some(&script(ID, DISK).1), &mut agreement, &ALONE, None), None);
         assert_eq!(agreement.base(ID), Some(hash(DISK)));
     }
 }
@@ -76,7 +107,7 @@ fn what_studio_never_had_is_made_with_all_below_it() {
     let decision = decided(missing(ID), Some(&view), None).expect("it is missing");
     let node = view.subtree.clone().expect("asked for");
     assert_eq!(decision.op, Some(PlanOp::Add { parent: NodeId(0), node }));
-    assert_eq!(decision.agrees, [(NodeId(2), hash(DISK)), (NodeId(3), hash(BASE))]);
+    assert_eq!(decision.then, [Then::Made(NodeId(2), hash(DISK)), Then::Made(NodeId(3), hash(BASE))]);
     assert_eq!((decision.change.direction, decision.change.patch_type), (Direction::Push, PatchType::Add));
 }
 
@@ -137,29 +168,19 @@ fn what_is_nested_too_deep_for_a_plan_is_not_tried() {
 }
 
 #[test]
-fn what_only_studio_has_is_never_removed() {
-    let decision = decided(extra("Mine"), None, None).expect("it is there");
-    assert!(reason(&decision).contains("it is left alone"));
-    assert_eq!((decision.change.path.as_str(), decision.change.id), ("Root.Mine", None));
-    let with_id = Fact { id: Some(ID), ..extra("Mine") };
-    let decision = decided(with_id, Some(&script(ID, DISK).1), Some(DISK)).expect("it is there");
-    assert_eq!(decision.op, None, "not even when it claims to be a node of ours");
-}
-
-#[test]
 fn studio_is_changed_only_where_its_text_is_the_agreed_one_or_it_never_had_any() {
     let texts = [Some(BASE), Some(DISK), Some(STUDIO), None];
-    for kind in [FactKind::Differs, FactKind::Missing, FactKind::Extra] {
+    for kind in [FactKind::Differs, FactKind::Missing] {
         for (base, studio) in texts.iter().flat_map(|base| texts.map(|studio| (*base, studio))) {
             for is_draft in [false, true] {
                 let fact = Fact { studio_hash: studio.map(hash), is_draft, ..fact(kind, Some(ID)) };
-                let op = decided(fact, Some(&script(ID, DISK).1), base).and_then(|decision| decision.op);
+                let decision = decided(fact, Some(&script(ID, DISK).1), base);
+                let pushes = decision.is_some_and(|decision| decision.change.direction == Direction::Push);
                 let allowed = match kind {
                     FactKind::Differs => !is_draft && studio.is_some() && base == studio && studio != Some(DISK),
-                    FactKind::Missing => base.is_none(),
-                    FactKind::Extra => false,
+                    _ => base.is_none(),
                 };
-                assert_eq!(op.is_some(), allowed, "{kind:?}, base {base:?}, Studio {studio:?}, draft {is_draft}");
+                assert_eq!(pushes, allowed, "{kind:?}, base {base:?}, Studio {studio:?}, draft {is_draft}");
             }
         }
     }

@@ -345,6 +345,7 @@ impl World {
                     assert!(self.waiting.contains_key(&caller), "progress after the end");
                 }
                 Effect::Output { .. } | Effect::Note(_) => {}
+                other => panic!("the store answers by itself: {other:?}"),
             }
         }
     }

@@ -1,0 +1,79 @@
+//! What outlives the process: bases go to the store and come from it, and runs leave an entry.
+
+use super::{Bridge, Effect, Work};
+use crate::core::{
+    agreement::Kept,
+    calls::Moment,
+    ids::{InstanceId, RunId},
+    journal::Entry,
+    protocol::Role,
+    studios::{Studio, StudioKey},
+    sync::Draft,
+};
+
+impl Bridge {
+    /// A Studio is here for the first time: what was agreed with its place is wanted.
+    pub(super) fn recall(&mut self, key: StudioKey) {
+        let Some(studio) = self.studios.get_mut(key) else { return };
+        match lasting_place(studio) {
+            Some(place) => self.effects.push(Effect::LoadBases { place }),
+            None => studio.recalled = true,
+        }
+    }
+
+    pub(super) fn bases_loaded(&mut self, now: Moment, place: &InstanceId, kept: Vec<Kept>) {
+        let found = self.studios.iter_mut().find(|studio| lasting_place(studio).as_ref() == Some(place));
+        let Some(studio) = found.filter(|studio| !studio.recalled) else { return };
+        studio.recalled = true;
+        studio.agreement.recall(kept);
+        let key = studio.key;
+        self.remember(key);
+        self.resume_parked(now, key);
+    }
+
+    /// The same plugin session says hello with another place: it was published.
+    pub(super) fn place_moved(&mut self, key: StudioKey, from: Option<InstanceId>) {
+        let to = self.studios.get(key).and_then(lasting_place);
+        if let Some((from, to)) = from.zip(to).filter(|(from, to)| from != to) {
+            self.effects.push(Effect::MovePlace { from, to });
+        }
+    }
+
+    pub(super) fn place_of(&self, key: StudioKey) -> Option<InstanceId> {
+        self.studios.get(key).and_then(lasting_place)
+    }
+
+    /// Keep what is new, once it is known what is old.
+    pub(super) fn remember(&mut self, key: StudioKey) {
+        let Some(studio) = self.studios.get_mut(key).filter(|studio| studio.recalled) else { return };
+        let Some(place) = lasting_place(studio) else { return };
+        let news = studio.agreement.take_news();
+        if !news.is_empty() {
+            self.effects.push(Effect::Remember { place, news });
+        }
+    }
+
+    pub(super) fn begin_entry(&mut self, id: &RunId, mut draft: Draft) {
+        let place = self.studio_of(id).and_then(|key| self.place_of(key));
+        draft.entry.place = place.map(|place| place.to_string()).unwrap_or_default();
+        self.effects.push(Effect::Work { run: id.clone(), work: Work::Begin(draft) });
+    }
+
+    pub(super) fn conclude(&mut self, id: &RunId, journal: u64, entry: Entry) {
+        let place = InstanceId::from(entry.place.as_str());
+        let key = self.studio_of(id);
+        let studio = key.and_then(|key| self.studios.get_mut(key)).filter(|studio| studio.recalled);
+        let news = studio
+            .filter(|studio| lasting_place(studio).as_ref() == Some(&place))
+            .map(|studio| studio.agreement.take_news())
+            .unwrap_or_default();
+        let work = Work::Conclude { place, news, journal, entry };
+        self.effects.push(Effect::Work { run: id.clone(), work });
+    }
+}
+
+/// The place whose bases outlive the Studio: not those of a play test, nor a foreign plugin's.
+fn lasting_place(studio: &Studio) -> Option<InstanceId> {
+    let level1 = studio.hello.level1.as_ref()?;
+    (level1.role == Role::Edit).then(|| level1.instance_id.clone())
+}

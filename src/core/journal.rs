@@ -1,0 +1,73 @@
+//! What the journal says of a run: enough to take it back.
+//!
+//! Texts are named by their hashes; the store keeps them with the entry.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ids::NodeId,
+    merge::Side,
+    paths::InstanceKey,
+    protocol::Below,
+    sync::{ChangeResult, Direction, PatchType},
+    text::TextHash,
+};
+
+/// One run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// What it did, in a word or two.
+    pub what: String,
+    /// The place it was done in.
+    pub place: String,
+    /// The entry that it takes back, if it is an undo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<u64>,
+    /// Every change, in order.
+    pub changes: Vec<Line>,
+}
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Line {
+    /// Names from the root, joined with dots.
+    pub path: String,
+    /// Which side won.
+    pub direction: Direction,
+    /// What was done.
+    pub patch_type: PatchType,
+    /// The node, while this server runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<NodeId>,
+    /// The instance, in every process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<InstanceKey>,
+    /// Its class.
+    pub class_name: String,
+    /// Its file, relative to the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fs_path: Option<String>,
+    /// The text on disk before and after.
+    pub disk: (Side, Side),
+    /// The text in Studio before and after.
+    pub studio: (Side, Side),
+    /// What was below it in Studio, where it was removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<Below>,
+    /// What became of it. Absent: not known, the server ended in between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ChangeResult>,
+}
+
+impl Entry {
+    /// The texts that taking it back needs.
+    pub fn texts(&self) -> impl Iterator<Item = TextHash> {
+        let lines = self.changes.iter();
+        lines.flat_map(|line| {
+            let sides = [line.disk.0, line.studio.0, line.disk.1, line.studio.1];
+            sides.into_iter().flatten().chain(line.below.iter().filter_map(|one| one.studio_hash))
+        })
+    }
+}

@@ -1,0 +1,238 @@
+//! What a decision is made of: what Studio does, what is written, and what both sides agree then.
+
+use super::receipt::Change;
+use crate::core::{
+    agreement::Agreement,
+    ids::{NodeId, OpId},
+    merge::Base,
+    paths::InstanceKey,
+    protocol::{NewNode, PlanOp},
+    text::TextHash,
+};
+
+/// A node as the tree has it at the moment of the decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeView {
+    /// Its parent; `None` for the root.
+    pub parent: Option<NodeId>,
+    /// Names from the root, joined with dots.
+    pub path: String,
+    /// Its class.
+    pub class_name: String,
+    /// Its file, relative to the project with `/`.
+    pub fs_path: Option<String>,
+    /// For scripts: the text.
+    pub source: Option<String>,
+    /// For scripts: the hash of the text.
+    pub hash: Option<TextHash>,
+    /// The node with all below it, where that was asked for.
+    pub subtree: Option<NewNode>,
+    /// It or something below it has properties or attributes that `subtree` does not carry.
+    pub has_more: bool,
+}
+
+/// What a run may do unasked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// Nobody else edits this place.
+    pub alone: bool,
+    /// The caller agreed to any number of removals.
+    pub allow_removals: bool,
+}
+
+impl Rules {
+    /// Studio's text may be taken over: it changed under our eyes, and by this Studio's person.
+    pub fn may_take(&self, base: &Base) -> bool {
+        self.alone && base.seen
+    }
+
+    /// Why not.
+    pub fn why_not(&self) -> &'static str {
+        if self.alone { "before it connected" } else { "and other people edit this place" }
+    }
+}
+
+/// A change and how it is made. Neither step nor file: unresolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// For the receipt.
+    pub change: Change,
+    /// For the plugin.
+    pub op: Option<PlanOp>,
+    /// For the writer of files.
+    pub write: Option<FileWrite>,
+    /// What has to be known before.
+    pub needs: Option<Needs>,
+    /// What both sides have once it is done.
+    pub then: Vec<Then>,
+    /// Texts that it replaces or removes, for the journal.
+    pub keeps: Vec<String>,
+    /// A removal of scripts in Studio that nobody asked for one by one.
+    pub removal: Option<Removal>,
+    /// Its place in the journal's entry.
+    pub line: Option<usize>,
+}
+
+/// What a file gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileWrite {
+    /// Another text.
+    Replace {
+        /// Relative to the project.
+        path: String,
+        /// Guard: what it must hold.
+        base: TextHash,
+        /// `None`: not known yet.
+        text: Option<String>,
+    },
+    /// It is removed.
+    Remove {
+        /// Relative to the project.
+        path: String,
+        /// Guard: what it must hold.
+        base: TextHash,
+    },
+    /// It is made.
+    Create {
+        /// Relative to the project.
+        folder: String,
+        /// The instance's name.
+        name: String,
+        /// Its class.
+        class: String,
+        /// `None`: not known yet.
+        text: Option<String>,
+    },
+}
+
+/// A text of Studio's that has to be fetched first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Needs {
+    /// Whose.
+    pub of: OpId,
+    /// The text that was decided on.
+    pub hash: TextHash,
+    /// Then it is merged with the file's, over this base.
+    pub merge: Option<TextHash>,
+}
+
+/// What both sides have once a change is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Then {
+    /// This text.
+    Agree(NodeId, TextHash),
+    /// This text, and nothing before.
+    Made(NodeId, TextHash),
+    /// Nothing.
+    Absent(InstanceKey),
+    /// What was at `from` is this node.
+    Renamed {
+        /// Its key before.
+        from: InstanceKey,
+        /// What it is now.
+        id: NodeId,
+        /// With this text.
+        hash: TextHash,
+    },
+    /// This text, at a place that the tree may not have yet.
+    At {
+        /// Below this node.
+        parent: NodeId,
+        /// Its name.
+        name: String,
+        /// Its class.
+        class: String,
+        /// The text.
+        hash: TextHash,
+    },
+}
+
+/// How much a removal removes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Removal {
+    /// Below which node.
+    pub parent: NodeId,
+    /// How many children that has in Studio.
+    pub siblings: Option<u32>,
+    /// How many scripts go.
+    pub scripts: usize,
+}
+
+impl Needs {
+    /// Only the text.
+    pub fn text(of: OpId, hash: TextHash) -> Self {
+        Self { of, hash, merge: None }
+    }
+}
+
+impl Decision {
+    /// Nothing is done about `change` so far.
+    pub fn new(change: Change) -> Self {
+        let (then, keeps) = (Vec::new(), Vec::new());
+        Self { change, op: None, write: None, needs: None, then, keeps, removal: None, line: None }
+    }
+
+    /// It is left to somebody else.
+    pub fn unresolved(change: Change, reason: impl Into<String>) -> Self {
+        Self::new(change.unresolved(reason))
+    }
+
+    pub(super) fn does(self, op: PlanOp) -> Self {
+        Self { op: Some(op), ..self }
+    }
+
+    pub(super) fn writes(self, write: FileWrite) -> Self {
+        Self { write: Some(write), ..self }
+    }
+
+    pub(super) fn needs(self, needs: Needs) -> Self {
+        Self { needs: Some(needs), ..self }
+    }
+
+    pub(super) fn keeps(mut self, text: &str) -> Self {
+        self.keeps.push(text.to_owned());
+        self
+    }
+
+    pub(super) fn then(mut self, then: Then) -> Self {
+        self.then.push(then);
+        self
+    }
+
+    /// It is done, or going to be.
+    pub fn is_resolved(&self) -> bool {
+        self.op.is_some() || self.write.is_some()
+    }
+
+    /// It is not done after all.
+    pub(super) fn drop_it(&mut self, reason: impl Into<String>) {
+        let change = self.change.clone();
+        *self = Self::unresolved(change, reason);
+    }
+
+    /// The text that is known now.
+    pub(super) fn set_text(&mut self, known: &str) {
+        if let Some(PlanOp::SetSource { source, .. }) = &mut self.op {
+            known.clone_into(source);
+        }
+        if let Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. }) = &mut self.write {
+            *text = Some(known.to_owned());
+        }
+    }
+
+    /// Both sides have what was decided.
+    pub(super) fn agree(&self, agreement: &mut Agreement) {
+        for then in &self.then {
+            match then {
+                Then::Agree(id, hash) => agreement.agree(*id, *hash),
+                Then::Made(id, hash) => {
+                    agreement.was_absent(*id);
+                    agreement.agree(*id, *hash);
+                }
+                Then::Absent(key) => agreement.agree_gone(key, None),
+                Then::Renamed { from, id, hash } => agreement.renamed(from, *id, *hash),
+                Then::At { parent, name, class, hash } => agreement.agree_at(*parent, name, class, *hash),
+            }
+        }
+    }
+}

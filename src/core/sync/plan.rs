@@ -1,0 +1,208 @@
+//! From decisions to what is done: the plan for Studio, the files, and the journal's entry.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    decision::{Decision, FileWrite},
+    receipt::{Change, ChangeResult, Direction},
+};
+use crate::core::{
+    agreement::Agreement,
+    ids::OpId,
+    journal::{Entry, Line},
+    merge::Side,
+    protocol::{NewNode, OpResult, OpStatus, PlanOp},
+    text::TextHash,
+};
+
+/// An entry of the journal before anything is done, with the texts at hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// What is going to be done.
+    pub entry: Entry,
+    /// Texts of both sides, before and after.
+    pub texts: Vec<String>,
+}
+
+/// Whether the journal has the entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Begun {
+    /// It has.
+    Entry(u64, Entry),
+    /// These texts would be lost: nobody keeps them.
+    Lacks(Vec<TextHash>),
+    /// It could not be written.
+    Failed(String),
+}
+
+/// What became of one write to a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wrote {
+    /// The file holds this text now (`None`: there is none).
+    Done(Side),
+    /// This file was made, with this text.
+    Made(String, TextHash),
+    /// It held another text than the one decided on.
+    MovedOn(String),
+    /// It could not be written.
+    Failed(String),
+}
+
+/// The journal's entry for what is resolved in `decisions`.
+pub(super) fn draft(decisions: &mut [Decision], agreement: &Agreement) -> Draft {
+    let resolved = decisions.iter_mut().filter(|decision| decision.is_resolved());
+    let mut draft = Draft { entry: Entry { what: "sync".to_owned(), ..Entry::default() }, texts: Vec::new() };
+    for decision in resolved {
+        decision.line = Some(draft.entry.changes.len());
+        draft.entry.changes.push(line(decision, agreement));
+        draft.texts.extend(decision.keeps.iter().cloned());
+        match &decision.op {
+            Some(PlanOp::SetSource { source, .. }) => draft.texts.push(source.clone()),
+            Some(PlanOp::Add { node, .. }) => texts_of(node, &mut draft.texts),
+            _ => {}
+        }
+        if let Some(FileWrite::Replace { text: Some(text), .. } | FileWrite::Create { text: Some(text), .. }) =
+            &decision.write
+        {
+            draft.texts.push(text.clone());
+        }
+    }
+    draft
+}
+
+fn texts_of(node: &NewNode, texts: &mut Vec<String>) {
+    texts.extend(node.source.iter().cloned());
+    node.children.iter().for_each(|child| texts_of(child, texts));
+}
+
+fn line(decision: &Decision, agreement: &Agreement) -> Line {
+    let Change { path, fs_path, id, class_name, direction, patch_type, disk_hash, studio_hash, .. } = &decision.change;
+    let studio_after = match &decision.op {
+        Some(PlanOp::SetSource { source, .. }) => Some(TextHash::of(source)),
+        Some(PlanOp::Add { node, .. }) => node.source.as_deref().map(TextHash::of),
+        Some(PlanOp::Remove { .. }) => None,
+        Some(PlanOp::Rename { .. }) | None => *studio_hash,
+    };
+    let disk_after = match &decision.write {
+        Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. }) => text.as_deref().map(TextHash::of),
+        Some(FileWrite::Remove { .. }) => None,
+        None => *disk_hash,
+    };
+    let below = match &decision.op {
+        Some(PlanOp::Remove { expect, .. }) => expect.subtree.clone(),
+        _ => Vec::new(),
+    };
+    Line {
+        path: path.clone(),
+        direction: *direction,
+        patch_type: *patch_type,
+        id: *id,
+        key: id.and_then(|id| agreement.key(id)),
+        class_name: class_name.clone(),
+        fs_path: fs_path.clone(),
+        disk: (*disk_hash, disk_after),
+        studio: (*studio_hash, studio_after),
+        below,
+        result: None,
+    }
+}
+
+/// Steps of the plan. What makes room comes before what needs it.
+pub(super) fn ops(decisions: &[Decision]) -> Vec<PlanOp> {
+    let mut ops: Vec<PlanOp> = decisions.iter().filter_map(|decision| decision.op.clone()).collect();
+    ops.sort_by_key(|op| match op {
+        PlanOp::Remove { .. } => 0,
+        PlanOp::Rename { .. } => 1,
+        PlanOp::SetSource { .. } | PlanOp::Add { .. } => 2,
+    });
+    ops
+}
+
+/// Take over what the plugin says became of the plan.
+pub(super) fn note_results(decisions: &mut [Decision], results: &[OpResult]) {
+    let by_id: HashMap<&OpId, &OpResult> = results.iter().map(|result| (&result.id, result)).collect();
+    for decision in decisions {
+        let Some(op) = decision.op.take() else { continue };
+        note(&mut decision.change, &op, by_id.get(&op.subject()).copied());
+        if decision.change.result != ChangeResult::Planned {
+            decision.write = None;
+        }
+    }
+}
+
+fn note(change: &mut Change, op: &PlanOp, result: Option<&OpResult>) {
+    let Some(result) = result else {
+        return change.ended(ChangeResult::Failed, "the plugin did not say what became of it");
+    };
+    let expected = match op {
+        PlanOp::SetSource { source, .. } => Some(TextHash::of(source)),
+        PlanOp::Add { node, .. } => node.source.as_deref().map(TextHash::of),
+        PlanOp::Rename { expect, .. } => expect.studio_hash,
+        PlanOp::Remove { .. } => None,
+    };
+    change.studio_hash = match (result.status, op) {
+        (OpStatus::Done, PlanOp::Remove { .. }) => None,
+        _ => result.hash.or(change.studio_hash),
+    };
+    let confirms = matches!(op, PlanOp::Remove { .. } | PlanOp::Rename { .. }) || result.hash == expected;
+    change.reason = result.error.clone().or(change.reason.take());
+    change.result = match result.status {
+        OpStatus::Done if !confirms => {
+            change.reason = Some("Studio did not name the text that was sent as the one that it has now".into());
+            ChangeResult::Failed
+        }
+        // What is written as well is done when that is.
+        OpStatus::Done => ChangeResult::Planned,
+        OpStatus::Guard => ChangeResult::Guard,
+        OpStatus::Failed => ChangeResult::Failed,
+        OpStatus::Skipped => ChangeResult::Skipped,
+    };
+}
+
+/// Files that are to be written now, with the place of each decision.
+pub(super) fn writes(decisions: &[Decision]) -> Vec<FileWrite> {
+    decisions.iter().filter_map(|decision| decision.write.clone()).collect()
+}
+
+/// Take over what became of [`writes`], in their order.
+pub(super) fn note_writes(decisions: &mut [Decision], wrote: Vec<Wrote>) {
+    let writing = decisions.iter_mut().filter(|decision| decision.write.is_some());
+    let mut wrote = wrote.into_iter();
+    for decision in writing {
+        let also = decision.change.direction == Direction::Merge;
+        let but = if also { "Studio has the new text, but " } else { "" };
+        match wrote.next() {
+            Some(Wrote::Done(side)) => decision.change.disk_hash = side,
+            Some(Wrote::Made(path, hash)) => {
+                (decision.change.fs_path, decision.change.disk_hash) = (Some(path), Some(hash));
+            }
+            Some(Wrote::MovedOn(reason)) => decision.change.ended(ChangeResult::MovedOn, format!("{but}{reason}")),
+            Some(Wrote::Failed(reason)) => decision.change.ended(ChangeResult::Failed, format!("{but}{reason}")),
+            None => decision.change.ended(ChangeResult::Failed, format!("{but}nobody said what became of the file")),
+        }
+    }
+}
+
+/// What is still planned is done, and both sides agree on it. Returns whether all was done, and any.
+pub(super) fn settle(decisions: &mut [Decision], agreement: &mut Agreement) -> (bool, bool) {
+    let mut results = HashSet::new();
+    for decision in decisions {
+        if decision.change.result == ChangeResult::Planned {
+            decision.change.result = ChangeResult::Done;
+            decision.agree(agreement);
+        }
+        results.insert(decision.change.result == ChangeResult::Done);
+    }
+    (!results.contains(&false), results.contains(&true))
+}
+
+/// The entry, now that it is known what became of each change.
+pub(super) fn finished(mut entry: Entry, decisions: &[Decision]) -> Entry {
+    for decision in decisions {
+        let line = decision.line.and_then(|line| entry.changes.get_mut(line));
+        if let Some(line) = line {
+            line.result = Some(decision.change.result);
+        }
+    }
+    entry
+}

@@ -1,0 +1,95 @@
+//! A file that is gone and a new one with the same text are one file with another name: its
+//! instance in Studio stays, with what only Studio knows of it.
+
+use std::collections::HashMap;
+
+use super::{
+    decision::{Decision, Then},
+    receipt::{Direction, PatchType},
+    removals::Extra,
+};
+use crate::core::{
+    ids::NodeId,
+    paths::InstanceKey,
+    protocol::{NewNode, PlanOp},
+    text::TextHash,
+};
+
+/// Which scripts lie where below an instance of which class. Two instances with the same one may
+/// be the same under two names.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Shape {
+    class: String,
+    scripts: Vec<(InstanceKey, TextHash)>,
+}
+
+/// Turn each removal that has exactly one new instance of its shape, and the other way round, into
+/// a rename. `extras` are by their place in `decisions`.
+pub(super) fn find(decisions: &mut Vec<Decision>, extras: &HashMap<usize, Extra>) {
+    let mut shapes: HashMap<Shape, (Vec<usize>, Vec<usize>)> = HashMap::new();
+    for (at, decision) in decisions.iter().enumerate() {
+        match (&decision.op, extras.get(&at)) {
+            (Some(PlanOp::Add { node, .. }), _) => shapes.entry(of_node(node)).or_default().1.push(at),
+            (_, Some(extra)) if extra.is_old() && decision.needs.is_none() && decision.write.is_none() => {
+                shapes.entry(of_extra(extra)).or_default().0.push(at);
+            }
+            _ => {}
+        }
+    }
+    let pairs = shapes.into_iter().filter(|(shape, _)| !shape.scripts.is_empty());
+    let mut gone = Vec::new();
+    for (_, (old, new)) in pairs {
+        let ([old], [new]) = (&old[..], &new[..]) else { continue };
+        let (Some(extra), Some(decision)) = (extras.get(old), decisions.get_mut(*new)) else { continue };
+        rename(decision, extra);
+        gone.push(*old);
+    }
+    let mut at = 0;
+    decisions.retain(|_| {
+        at += 1;
+        !gone.contains(&(at - 1))
+    });
+}
+
+/// The new instance is the old one.
+fn rename(decision: &mut Decision, extra: &Extra) {
+    let Some(PlanOp::Add { parent, node }) = decision.op.take() else { return };
+    let mut nodes = Vec::new();
+    walk(&node, &InstanceKey::root(), &mut |id, below, hash| nodes.push((below.clone(), id, hash)));
+    let of_below: HashMap<InstanceKey, (NodeId, TextHash)> =
+        nodes.into_iter().map(|(below, id, hash)| (below, (id, hash))).collect();
+    let moved = extra.scripts.iter().filter_map(|script| {
+        let (id, hash) = of_below.get(&script.below)?;
+        Some(Then::Renamed { from: script.key.clone(), id: *id, hash: *hash })
+    });
+    decision.then = moved.collect();
+    let change = decision.change.clone().planned(Direction::Push, PatchType::Rename);
+    decision.change = change;
+    decision.change.temp_id = Some(extra.temp_id.clone());
+    decision.change.studio_hash = extra.expect.studio_hash;
+    decision.change.reason = extra.expect.name.as_ref().map(|name| format!("it was called {name}"));
+    let (temp_id, expect) = (extra.temp_id.clone(), extra.expect.clone());
+    decision.op = Some(PlanOp::Rename { temp_id, id: node.id, parent, name: node.name, expect });
+}
+
+fn of_node(node: &NewNode) -> Shape {
+    let mut scripts = Vec::new();
+    walk(node, &InstanceKey::root(), &mut |_, below, hash| scripts.push((below.clone(), hash)));
+    scripts.sort();
+    Shape { class: node.class_name.clone(), scripts }
+}
+
+fn of_extra(extra: &Extra) -> Shape {
+    let mut scripts: Vec<_> = extra.scripts.iter().map(|script| (script.below.clone(), script.hash)).collect();
+    scripts.sort();
+    Shape { class: extra.class.clone(), scripts }
+}
+
+fn walk(node: &NewNode, below: &InstanceKey, found: &mut impl FnMut(NodeId, &InstanceKey, TextHash)) {
+    if let Some(source) = &node.source {
+        found(node.id, below, TextHash::of(source));
+    }
+    for child in &node.children {
+        walk(child, &below.child(&child.name, &child.class_name), found);
+    }
+}

@@ -1,0 +1,54 @@
+//! Which differences a run is about.
+
+use super::{
+    decision::NodeView,
+    receipt::{Change, PatchType},
+};
+use crate::core::{ids::OpId, protocol::Fact};
+
+/// The run is about everything, or about this.
+pub(super) fn is_meant(only: Option<&OpId>, fact: &Fact) -> bool {
+    match only {
+        None => true,
+        Some(OpId::Node(id)) => fact.id == Some(*id),
+        Some(OpId::Temp(id)) => fact.temp_id.as_ref() == Some(id),
+    }
+}
+
+/// The change is at one of `paths`, or inside.
+pub(super) fn is_in(paths: Option<&[String]>, change: &Change) -> bool {
+    let Some(paths) = paths else { return true };
+    let Some(file) = &change.fs_path else { return false };
+    // A new file reaches Studio with the new folder that it lies in.
+    let is_new = matches!(change.patch_type, PatchType::Add | PatchType::Rename);
+    let folder = is_new.then(|| folder_of(file));
+    // The file of what only Studio has is gone; its ending is not known.
+    let lost = (change.patch_type == PatchType::Remove && change.id.is_none()).then_some(file);
+    paths.iter().any(|path| {
+        let path = path.trim_end_matches('/');
+        path == "."
+            || path.is_empty()
+            || is_within(file, path)
+            || folder.is_some_and(|new| is_within(path, new))
+            || lost.is_some_and(|lost| path.strip_prefix(lost.as_str()).is_some_and(|rest| rest.starts_with('.')))
+    })
+}
+
+/// Where the file or folder of an instance that only Studio has would be, without its ending.
+pub(super) fn lost_file(fact: &Fact, parent: Option<&NodeView>) -> Option<String> {
+    let (name, above) = (fact.name.as_ref()?, parent?.fs_path.as_deref()?);
+    Some(format!("{}/{name}", folder_of(above)))
+}
+
+/// `path` is `parent` or lies below it.
+fn is_within(path: &str, parent: &str) -> bool {
+    path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The folder that an instance stands for, if it has one: its own, or that of its `init` file.
+fn folder_of(file: &str) -> &str {
+    match file.rsplit_once('/') {
+        Some((folder, name)) if name.starts_with("init.") => folder,
+        _ => file,
+    }
+}

@@ -1,0 +1,243 @@
+//! What to do about one node of the tree that Studio has not, or has in another text.
+
+use super::{
+    decision::{Decision, FileWrite, Needs, NodeView, Rules, Then},
+    overrides::Forced,
+    receipt::{Change, ChangeResult, Direction, PatchType},
+};
+use crate::core::{
+    agreement::Agreement,
+    ids::NodeId,
+    merge::{Base, Verdict, verdict},
+    protocol::{Fact, FactKind, NewNode, PlanOp},
+    text::TextHash,
+};
+
+/// How deep a new subtree may be: JSON readers give up on what is nested deeper.
+const MAX_DEPTH: usize = 50;
+
+const WAYS: &str = "settle it with `resolve`, or an override";
+
+/// Decide about a fact of a node. `None`: there is no difference any more.
+pub(super) fn about_node(
+    fact: &Fact,
+    view: Option<&NodeView>,
+    agreement: &mut Agreement,
+    rules: &Rules,
+    forced: Option<Forced>,
+) -> Option<Decision> {
+    match (fact.kind, fact.id, view) {
+        (FactKind::Differs, Some(id), Some(view)) => Differs { id, fact, view, rules }.decide(agreement, forced),
+        (FactKind::Missing, Some(id), Some(view)) => Some(Missing { id, fact, view }.decide(agreement, forced)),
+        _ => None,
+    }
+}
+
+/// The line of a receipt that is about `fact`.
+pub(super) fn change(fact: &Fact, view: Option<&NodeView>, patch_type: PatchType) -> Change {
+    Change {
+        path: view.map_or_else(|| fact.path.clone(), |view| view.path.clone()),
+        fs_path: view.and_then(|view| view.fs_path.clone()),
+        id: fact.id,
+        temp_id: fact.temp_id.clone(),
+        class_name: view.map_or_else(|| fact.class_name.clone(), |view| view.class_name.clone()),
+        direction: Direction::Unresolved,
+        patch_type,
+        disk_hash: view.and_then(|view| view.hash),
+        studio_hash: fact.studio_hash,
+        result: ChangeResult::Unresolved,
+        reason: None,
+        conflict: Vec::new(),
+        foreign: serde_json::Map::new(),
+    }
+}
+
+/// A script whose text in Studio is another.
+struct Differs<'a> {
+    id: NodeId,
+    fact: &'a Fact,
+    view: &'a NodeView,
+    rules: &'a Rules,
+}
+
+impl Differs<'_> {
+    fn decide(self, agreement: &mut Agreement, forced: Option<Forced>) -> Option<Decision> {
+        let change = change(self.fact, Some(self.view), PatchType::Edit);
+        let (Some(disk), Some(studio), Some(source)) = (self.view.hash, self.fact.studio_hash, &self.view.source)
+        else {
+            return Some(Decision::unresolved(change, "one side of it is not a script"));
+        };
+        if disk == studio {
+            agreement.agree(self.id, disk);
+            return None;
+        }
+        if self.fact.is_draft {
+            return Some(Decision::unresolved(change, "a person is editing it in Studio and has not saved"));
+        }
+        let base = agreement.standing(self.id);
+        let texts = Texts { disk, studio, source };
+        Some(match forced {
+            Some(Forced::Push) => self.push(change, &texts, !base.is_old(Some(studio))),
+            Some(Forced::Pull) => self.pull(change, &texts),
+            Some(Forced::Text(text)) => self.both(change, &texts, text),
+            None => self.by_verdict(change, &texts, &base),
+        })
+    }
+
+    fn by_verdict(&self, change: Change, texts: &Texts<'_>, base: &Base) -> Decision {
+        let verdict = verdict(base, Some(texts.disk), Some(texts.studio));
+        let last = base.last.flatten();
+        match (verdict, last) {
+            (Verdict::Push, _) => self.push(change, texts, false),
+            (Verdict::Pull, _) if self.rules.may_take(base) => self.pull(change, texts),
+            (Verdict::Both, Some(last)) if self.rules.may_take(base) => self.merge(change, texts, last),
+            (Verdict::Pull, _) => {
+                let reason = format!("it was changed in Studio, not in the file, {} ({WAYS})", self.rules.why_not());
+                Decision::unresolved(change, reason)
+            }
+            (Verdict::Both | Verdict::Gone, _) => {
+                let reason = format!("it was changed in Studio and in the file, {} ({WAYS})", self.rules.why_not());
+                Decision::unresolved(change, reason)
+            }
+            _ => {
+                let reason =
+                    format!("it differed when Studio connected, and nothing says which side is newer ({WAYS})");
+                Decision::unresolved(change, reason)
+            }
+        }
+    }
+
+    /// `keep`: Studio's text is nowhere else, so it goes into the journal.
+    fn push(&self, change: Change, texts: &Texts<'_>, keep: bool) -> Decision {
+        let op = PlanOp::SetSource { id: self.id, source: texts.source.to_owned(), expect: texts.studio };
+        let decision = Decision::new(change.planned(Direction::Push, PatchType::Edit))
+            .does(op)
+            .then(Then::Agree(self.id, texts.disk));
+        if keep { decision.needs(Needs::text(self.id.into(), texts.studio)) } else { decision }
+    }
+
+    fn pull(&self, change: Change, texts: &Texts<'_>) -> Decision {
+        let Some(path) = self.view.fs_path.clone() else {
+            return Decision::unresolved(change, "it has no file of its own to be written to");
+        };
+        let write = FileWrite::Replace { path, base: texts.disk, text: None };
+        Decision::new(change.planned(Direction::Pull, PatchType::Edit))
+            .writes(write)
+            .needs(Needs::text(self.id.into(), texts.studio))
+            .keeps(texts.source)
+            .then(Then::Agree(self.id, texts.studio))
+    }
+
+    fn merge(&self, change: Change, texts: &Texts<'_>, base: TextHash) -> Decision {
+        let Some(path) = self.view.fs_path.clone() else {
+            return Decision::unresolved(change, "it has no file of its own to be written to");
+        };
+        let op = PlanOp::SetSource { id: self.id, source: String::new(), expect: texts.studio };
+        Decision::new(change.planned(Direction::Merge, PatchType::Edit))
+            .does(op)
+            .writes(FileWrite::Replace { path, base: texts.disk, text: None })
+            .needs(Needs { merge: Some(base), ..Needs::text(self.id.into(), texts.studio) })
+            .keeps(texts.source)
+    }
+
+    /// A person has written the text that both sides get.
+    fn both(&self, change: Change, texts: &Texts<'_>, text: String) -> Decision {
+        let hash = TextHash::of(&text);
+        let mut decision = self.merge(change, texts, hash);
+        if let Some(needs) = &mut decision.needs {
+            needs.merge = None;
+        }
+        decision.set_text(&text);
+        decision.then(Then::Agree(self.id, hash))
+    }
+}
+
+struct Texts<'a> {
+    disk: TextHash,
+    studio: TextHash,
+    source: &'a str,
+}
+
+/// A node that Studio lacks, with all below it.
+struct Missing<'a> {
+    id: NodeId,
+    fact: &'a Fact,
+    view: &'a NodeView,
+}
+
+impl Missing<'_> {
+    fn decide(self, agreement: &Agreement, forced: Option<Forced>) -> Decision {
+        let change = change(self.fact, Some(self.view), PatchType::Add);
+        let (Some(parent), Some(node)) = (self.view.parent, self.view.subtree.clone()) else {
+            return Decision::unresolved(change, "its place in the tree is not known");
+        };
+        let mut texts = Vec::new();
+        collect_texts(&node, &mut texts);
+        let of = |(id, hash): &(NodeId, TextHash)| verdict(&agreement.standing(*id), Some(*hash), None);
+        match forced {
+            Some(Forced::Pull) => return self.delete(change, &node, agreement),
+            Some(Forced::Text(_)) => return Decision::unresolved(change, "Studio does not have it"),
+            Some(Forced::Push) => {}
+            None if texts.iter().all(|text| of(text) == Verdict::Push) => {}
+            None if texts.iter().any(|text| of(text) == Verdict::Gone) => {
+                let reason = "it was removed in Studio, and its file was changed \
+                              (an override with `push` makes it again, with `pull` it deletes the file)";
+                return Decision::unresolved(change, reason);
+            }
+            None => {
+                let reason = "it was removed in Studio, not on disk \
+                              (an override with `pull` deletes the file, with `push` it makes the script again)";
+                return Decision::unresolved(change, reason);
+            }
+        }
+        if let Some(reason) = cannot_be_made(&node) {
+            return Decision::unresolved(change, reason);
+        }
+        debug_assert_eq!(node.id, self.id, "the view is of the fact's node");
+        let reason =
+            self.view.has_more.then(|| "without its properties and attributes, which are not synced yet".to_owned());
+        let change = Change { reason, ..change.planned(Direction::Push, PatchType::Add) };
+        let made = texts.into_iter().map(|(id, hash)| Then::Made(id, hash));
+        made.fold(Decision::new(change).does(PlanOp::Add { parent, node }), Decision::then)
+    }
+
+    /// What was removed in Studio is removed on disk.
+    fn delete(self, change: Change, node: &NewNode, agreement: &Agreement) -> Decision {
+        let (Some(path), Some(hash), Some(source)) = (&self.view.fs_path, self.view.hash, &self.view.source) else {
+            return Decision::unresolved(change, "it is not one script in one file; delete it on disk yourself");
+        };
+        if !node.children.is_empty() {
+            return Decision::unresolved(change, "more lies below it; delete it on disk yourself");
+        }
+        let Some(key) = agreement.key(self.id) else {
+            return Decision::unresolved(change, "it has left the tree");
+        };
+        Decision::new(change.planned(Direction::Pull, PatchType::Remove))
+            .writes(FileWrite::Remove { path: path.clone(), base: hash })
+            .keeps(source)
+            .then(Then::Absent(key))
+    }
+}
+
+fn cannot_be_made(node: &NewNode) -> Option<String> {
+    if let Some(class) = foreign_class(node) {
+        return Some(format!("it is or holds a {class}; so far only scripts and folders are made in Studio"));
+    }
+    (depth(node) > MAX_DEPTH)
+        .then(|| format!("it is nested more than {MAX_DEPTH} levels deep, which one plan cannot carry"))
+}
+
+/// The first class in the subtree that a plan cannot make.
+fn foreign_class(node: &NewNode) -> Option<&str> {
+    let known = matches!(node.class_name.as_str(), "Folder" | "Script" | "LocalScript" | "ModuleScript");
+    if known { node.children.iter().find_map(foreign_class) } else { Some(&node.class_name) }
+}
+
+fn depth(node: &NewNode) -> usize {
+    1 + node.children.iter().map(depth).max().unwrap_or(0)
+}
+
+fn collect_texts(node: &NewNode, texts: &mut Vec<(NodeId, TextHash)>) {
+    texts.extend(node.source.as_deref().map(|source| (node.id, TextHash::of(source))));
+    node.children.iter().for_each(|child| collect_texts(child, texts));
+}
