@@ -51,7 +51,7 @@ fn row(change: &Change) -> (Style, [String; 5]) {
         ChangeResult::Done => AnsiColor::Green,
         ChangeResult::Planned => AnsiColor::Cyan,
         ChangeResult::Unresolved => AnsiColor::Yellow,
-        ChangeResult::Guard | ChangeResult::Failed => AnsiColor::Red,
+        ChangeResult::Guard | ChangeResult::MovedOn | ChangeResult::Failed => AnsiColor::Red,
         ChangeResult::Skipped | ChangeResult::Unknown => AnsiColor::BrightBlack,
     };
     (colour.on_default(), cells.map(|cell| for_terminal(&cell).replace('\n', " ")))

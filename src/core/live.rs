@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::core::{
     ids::{NodeId, RunId},
     protocol::{PatchOp, Scope},
-    sync::{Change, ChangeResult, Receipt, Unasked},
+    sync::{Change, ChangeResult, Receipt},
 };
 
 /// Which changes are carried over as they are made.
@@ -67,7 +67,12 @@ impl Part {
 impl Live {
     /// The tree is going to change by `ops`. `place` gives where a node stands: its parent, and
     /// whether it stands there with the same name and class already.
-    pub fn patching(&mut self, ops: &[PatchOp], parent: impl Fn(NodeId) -> Option<NodeId>, stays: impl Fn(&PatchOp) -> bool) {
+    pub fn patching(
+        &mut self,
+        ops: &[PatchOp],
+        parent: impl Fn(NodeId) -> Option<NodeId>,
+        stays: impl Fn(&PatchOp) -> bool,
+    ) {
         for op in ops {
             match op {
                 PatchOp::Put { node } => {

@@ -10,6 +10,7 @@ pub mod console;
 pub mod error;
 pub mod ids;
 pub mod journal;
+pub mod live;
 pub mod merge;
 pub mod paths;
 pub mod protocol;

@@ -11,6 +11,7 @@ use super::{
     console::Console,
     error::{ErrorCode, ToolError},
     ids::{InstanceId, SessionId},
+    live::{Live, LiveMode},
     protocol::{Hello, Patch, Role, TreePart},
 };
 
@@ -59,6 +60,8 @@ pub struct Studio {
     pub recalled: bool,
     /// What it printed.
     pub console: Console,
+    /// What of it is to be compared unasked.
+    pub live: Live,
 }
 
 /// How much of the tree a Studio has.
@@ -98,6 +101,22 @@ impl Studio {
     /// Nobody else edits its place.
     pub fn is_alone(&self) -> bool {
         self.hello.level1.as_ref().is_some_and(|hello| hello.other_editors == 0)
+    }
+
+    /// It has the whole tree.
+    pub fn is_ready(&self) -> bool {
+        matches!(self.tree, TreeState::Ready { .. })
+    }
+
+    /// Which changes are carried over as they are made.
+    pub fn live_mode(&self) -> LiveMode {
+        let edits = self.is_level1() && self.role() == Role::Edit;
+        match &self.hello {
+            // Who wants to be asked about each change cannot be: there is no view for it yet.
+            hello if !edits || hello.one_shot_sync || hello.confirmation_behavior == "Always" => LiveMode::Off,
+            hello if hello.two_way_sync => LiveMode::TwoWay,
+            _ => LiveMode::Push,
+        }
     }
 
     fn session(&self) -> Option<&SessionId> {
@@ -219,6 +238,7 @@ impl Studios {
             tree,
             agreement: Agreement::default(),
             recalled: false,
+            live: Live::default(),
             console: Console::default(),
         });
         key

@@ -147,7 +147,8 @@ async fn deletions_and_renames_are_followed_on_both_sides() {
     let studio = server.live_studio(true).await;
     let agent = server.agent();
     let has = |name: &'static str| async move {
-        agent.eval(&format!("return game.ReplicatedStorage.Shared:FindFirstChild('{name}') ~= nil")).await == json!(true)
+        agent.eval(&format!("return game.ReplicatedStorage.Shared:FindFirstChild('{name}') ~= nil")).await
+            == json!(true)
     };
 
     std::fs::remove_file(project.path().join("src/shared/One.luau")).expect("it is there");

@@ -66,6 +66,16 @@ impl Agreement {
         self.picture.key(id)
     }
 
+    /// The node above one.
+    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+        self.picture.parent(id)
+    }
+
+    /// The node of a put stands at its place already.
+    pub fn stays(&self, op: &PatchOp) -> bool {
+        matches!(op, PatchOp::Put { node } if self.picture.key(node.id).is_some() && !self.picture.moves(node))
+    }
+
     /// The tree has an instance of this name and class there.
     pub fn has_child(&self, parent: NodeId, name: &str, class: &str) -> bool {
         self.picture.children(parent, name, class).next().is_some()
@@ -285,6 +295,13 @@ struct Compared {
 }
 
 impl Comparison {
+    /// Only these nodes are compared.
+    pub fn only(mut self, nodes: &[NodeId]) -> Self {
+        let nodes: HashSet<NodeId> = nodes.iter().copied().collect();
+        self.0.retain(|id, _| nodes.contains(id));
+        self
+    }
+
     /// It would confirm nothing.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

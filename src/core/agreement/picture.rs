@@ -99,6 +99,11 @@ impl Picture {
         self.seats.keys().copied()
     }
 
+    /// The node above `id`.
+    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+        self.seats.get(&id)?.parent
+    }
+
     /// The key of `id`; `None` if it is not in the tree. The root has no name in it.
     pub fn key(&self, id: NodeId) -> Option<InstanceKey> {
         self.seats.get(&id)?;

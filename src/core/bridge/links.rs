@@ -243,7 +243,7 @@ impl Bridge {
                     self.tree_ready(now, link, key, cursor, facts);
                 }
             }
-            PluginFrame::Edit { .. } => self.note("ignored an edit: live mode is not on".to_owned()),
+            PluginFrame::Edit { seq, nodes, removed } => self.edited(link, key, seq, nodes, removed),
             PluginFrame::Progress { request_id, progress, total, message } => {
                 self.progress(&request_id, progress, total, message);
             }

@@ -72,9 +72,10 @@ impl Bridge {
     /// A play test of its place runs.
     pub(super) fn is_played(&self, studio: &Studio) -> bool {
         let place = studio.hello.level1.as_ref().map(|hello| &hello.instance_id);
-        self.studios.iter().filter_map(|other| other.hello.level1.as_ref()).any(|other| {
-            Some(&other.instance_id) == place && (other.role != Role::Edit || other.is_running)
-        })
+        self.studios
+            .iter()
+            .filter_map(|other| other.hello.level1.as_ref())
+            .any(|other| Some(&other.instance_id) == place && (other.role != Role::Edit || other.is_running))
     }
 
     fn start_live_run(&mut self, now: Moment, key: StudioKey) {

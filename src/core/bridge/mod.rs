@@ -8,6 +8,7 @@ mod bases;
 mod calls;
 mod level0;
 mod links;
+mod live;
 mod places;
 mod runs;
 #[cfg(test)]
@@ -129,6 +130,8 @@ pub enum Event {
     },
     /// The project's place lists were read again.
     Places(PlacePolicy),
+    /// Official plugins have live sockets, or have none any more.
+    Official(bool),
     /// Time has passed.
     Tick,
     /// The server stops.
@@ -354,6 +357,8 @@ pub struct Bridge {
     runs: HashMap<RunId, ActiveRun>,
     next_beat: Moment,
     stopping: bool,
+    /// The official plugin syncs by itself, so we do not.
+    official: bool,
     ignored_frames: u64,
     new_id: Box<dyn FnMut() -> RequestId + Send>,
     effects: Vec<Effect>,
@@ -412,6 +417,7 @@ impl Bridge {
             runs: HashMap::new(),
             next_beat: HEARTBEAT,
             stopping: false,
+            official: false,
             ignored_frames: 0,
             new_id: Box::new(new_id),
             effects: Vec::new(),
@@ -437,8 +443,10 @@ impl Bridge {
             Event::Worked { run, done } => self.worked(now, &run, done),
             Event::Places(places) => self.apply_places(now, places),
             Event::Tick => self.tick(now),
+            Event::Official(linked) => self.official = linked,
             Event::Shutdown => self.shutdown(),
         }
+        self.live_turn(now);
         std::mem::take(&mut self.effects)
     }
 

@@ -32,23 +32,31 @@ pub struct NodeView {
 }
 
 /// What a run may do unasked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     /// Nobody else edits this place.
     pub alone: bool,
     /// The caller agreed to any number of removals.
     pub allow_removals: bool,
+    /// Studio's changes may go to the files.
+    pub takes: bool,
+    /// A person was seen to delete these in Studio.
+    pub deleted: Vec<NodeId>,
 }
 
 impl Rules {
     /// Studio's text may be taken over: it changed under our eyes, and by this Studio's person.
     pub fn may_take(&self, base: &Base) -> bool {
-        self.alone && base.seen
+        self.alone && self.takes && base.seen
     }
 
     /// Why not.
     pub fn why_not(&self) -> &'static str {
-        if self.alone { "before it connected" } else { "and other people edit this place" }
+        match self {
+            Self { alone: false, .. } => "and other people edit this place",
+            Self { takes: false, .. } => "and only the files are live",
+            _ => "before it connected",
+        }
     }
 }
 

@@ -34,7 +34,7 @@ use super::{
     agreement::{Agreement, Comparison},
     ids::{NodeId, OpId, RunId},
     journal::Entry,
-    protocol::{Fact, FactKind, NewNode, OpResult, PlanOp, SyncMode},
+    protocol::{Fact, FactKind, NewNode, OpResult, PlanOp, Scope, SyncMode},
 };
 
 /// What the caller of `sync` asked for.
@@ -48,8 +48,21 @@ pub struct SyncArgs {
     pub overrides: Vec<Override>,
     /// Any number of removals is agreed to.
     pub allow_removals: bool,
+    /// Only this part of the tree; `None` is everything.
+    pub scope: Option<Scope>,
+    /// Nobody called it.
+    pub unasked: Option<Unasked>,
     /// Only this; everything else is left out.
     pub resolution: Option<Resolution>,
+}
+
+/// How far a run goes that nobody called.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unasked {
+    /// Studio's changes are written to files.
+    pub takes: bool,
+    /// A person was seen to delete these in Studio.
+    pub deleted: Vec<NodeId>,
 }
 
 /// Why a run that found something unresolved ended, and the way on.
@@ -88,6 +101,8 @@ pub enum Step {
     Compare {
         /// As of this version of the tree.
         cursor: u32,
+        /// Only this part.
+        scope: Option<Scope>,
     },
     /// Look these nodes up in the tree, then [`Run::looked`].
     Look {
@@ -130,7 +145,12 @@ impl Run {
     /// Begin a run.
     pub fn start(id: RunId, args: SyncArgs, alone: bool) -> (Self, Step) {
         let step = Step::CatchUp { paths: args.paths.clone() };
-        let rules = Rules { alone, allow_removals: args.allow_removals };
+        let rules = Rules {
+            alone,
+            allow_removals: args.allow_removals,
+            takes: args.unasked.as_ref().is_none_or(|unasked| unasked.takes),
+            deleted: args.unasked.iter().flat_map(|unasked| unasked.deleted.iter().copied()).collect(),
+        };
         let run = Self {
             id,
             args,
@@ -158,11 +178,20 @@ impl Run {
         self.args.mode
     }
 
+    /// It is about everything.
+    pub fn is_whole(&self) -> bool {
+        self.args.scope.is_none() && self.args.paths.is_none() && self.args.resolution.is_none()
+    }
+
     /// The tree holds what the disk held when the run began.
     pub fn caught_up(&mut self, cursor: u32, agreement: &Agreement) -> Step {
         self.cursor = cursor;
-        self.comparison = agreement.unconfirmed();
-        Step::Compare { cursor }
+        let comparison = agreement.unconfirmed();
+        self.comparison = match &self.args.scope {
+            Some(scope) => comparison.only(&scope.nodes),
+            None => comparison,
+        };
+        Step::Compare { cursor, scope: self.args.scope.clone() }
     }
 
     /// The plugin has compared, with the tree as of `cursor` (`None`: as it was asked to). With
