@@ -3,7 +3,7 @@
 //! Live mode is ordinary runs over a part of the tree: a file that was saved, or a script that a
 //! person changed, is a part to be compared. One run at a time; what comes meanwhile waits.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::{
     ids::{NodeId, RunId},
@@ -12,8 +12,7 @@ use crate::core::{
 };
 
 /// Which changes are carried over as they are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiveMode {
     /// None: only `sync` changes anything.
     Off,
@@ -32,7 +31,7 @@ pub struct Live {
     pending: Part,
     running: Option<(RunId, Part)>,
     /// What nobody could decide, by its path.
-    held: HashMap<String, Change>,
+    held: BTreeMap<String, Change>,
     /// This plugin session has been compared by itself before.
     begun: bool,
 }

@@ -92,6 +92,9 @@ impl TreeState {
     }
 }
 
+/// How many held changes `status` names.
+const MOST_HELD: usize = 20;
+
 impl Studio {
     /// Our own plugin, which speaks level 1.
     pub fn is_level1(&self) -> bool {
@@ -168,6 +171,8 @@ impl Studio {
             }
             .to_owned(),
             running: level1.is_some_and(|hello| hello.is_running),
+            paused: None,
+            held: self.live.held().take(MOST_HELD).map(|change| change.path.clone()).collect(),
             plugin_version: level1.map(|hello| hello.plugin_version.clone()),
             protocol: level1.map_or(0, |hello| hello.protocol),
         }
@@ -192,6 +197,12 @@ pub struct StudioStatus {
     pub mode: String,
     /// A play test runs.
     pub running: bool,
+    /// Why live mode waits although it is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<String>,
+    /// Paths of what differs and nobody could decide, as the last runs found it; at most 20.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<String>,
     /// Absent for a foreign plugin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin_version: Option<String>,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::core::{console::Level, error::ToolError, protocol::SyncMode, sync::Override};
+use crate::core::{console::Level, error::ToolError, ids::OpId, protocol::SyncMode, sync::Override, text::TextHash};
 
 /// What is served, which Studios are connected, what waits, and what is wrong. Call it first, and when something fails.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -31,6 +31,43 @@ pub struct SyncArgs {
     /// Agree to removing many instances in Studio whose files are gone
     #[serde(default)]
     pub allow_removals: bool,
+}
+
+/// Settle one conflict that a sync left: both sides get the same text. It is refused if either side is not as the receipt said.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ResolveArgs {
+    /// Which Studio, if several are connected
+    #[serde(default)]
+    pub studio: Option<String>,
+    /// The change's id, or tempId
+    #[schemars(with = "String")]
+    pub id: OpId,
+    /// disk: the file's text; studio: Studio's; text: the one given
+    pub take: Take,
+    /// The text that both sides get
+    #[serde(default)]
+    pub text: Option<String>,
+    /// diskHash of the change; absent if it has none
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub disk_hash: Option<TextHash>,
+    /// studioHash of the change; absent if it has none
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub studio_hash: Option<TextHash>,
+}
+
+/// Whose text counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Take {
+    /// The file's.
+    Disk,
+    /// Studio's.
+    Studio,
+    /// One that is given.
+    Text,
 }
 
 /// The words of [`SyncMode`] that can be of use, for the schema: nobody can be asked yet.

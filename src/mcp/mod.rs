@@ -7,6 +7,7 @@ mod endpoint;
 mod error;
 mod handler;
 mod schema;
+mod syncing;
 mod tools;
 
 pub use backend::{Backend, ServerInfo};

@@ -1,6 +1,6 @@
 //! The catalogue: one row a tool. A tool that Studio's plugin carries out is one row and its args.
 
-use std::{collections::HashSet, fmt::Display, pin::Pin, sync::Arc, time::Duration};
+use std::{fmt::Display, pin::Pin, sync::Arc, time::Duration};
 
 use rmcp::model::{JsonObject, ToolAnnotations};
 use schemars::JsonSchema;
@@ -9,12 +9,11 @@ use serde_json::Value;
 
 use super::{
     answers::{
-        ConsoleEntry, ConsoleOutput, MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, StudioMode, Synced,
-        Verdict,
+        ConsoleEntry, ConsoleOutput, MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, StudioMode, Verdict,
     },
-    args::{GetConsoleOutputArgs, GetScriptArgs, GetStudioModeArgs, RunCodeArgs, StatusArgs, SyncArgs, parse},
+    args::{GetConsoleOutputArgs, GetScriptArgs, GetStudioModeArgs, RunCodeArgs, StatusArgs, parse},
     backend::{Backend, ProgressSink},
-    schema,
+    schema, syncing,
 };
 use crate::{
     core::{
@@ -22,7 +21,6 @@ use crate::{
         console::{Level, Line, Page, Query},
         error::ToolError,
         ids::NodeId,
-        sync,
         text::TextHash,
     },
     session::Target,
@@ -39,10 +37,6 @@ const CODE_PATIENCE: Duration = Duration::from_secs(30);
 const CONSOLE_LINES: usize = 200;
 /// How many it can have.
 const MAX_CONSOLE_LINES: usize = 1000;
-/// How long a sync waits: below the minute after which clients give up.
-const SYNC_PATIENCE: Duration = Duration::from_secs(50);
-/// How long it waits for a caller that sees progress: a person may take ten minutes to answer.
-const REVIEW_PATIENCE: Duration = Duration::from_secs(11 * 60);
 
 /// Whether a tool changes anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +111,8 @@ impl Tool {
 pub fn catalogue() -> Vec<Tool> {
     vec![
         Tool::new("status", "Status", Kind::Read, status),
-        Tool::new("sync", "Sync files to Studio", Kind::Change, run_sync),
+        Tool::new("sync", "Sync files and Studio", Kind::Change, syncing::run_sync),
+        Tool::new("resolve", "Settle a conflict", Kind::Change, syncing::resolve),
         Tool::new("get_script", "Read a script in Studio", Kind::Read, get_script),
         Tool::new("run_code", "Run Luau in Studio", Kind::Change, run_code),
         Tool::new("get_console_output", "Studio's output", Kind::Read, get_console_output),
@@ -153,57 +148,12 @@ async fn status(
     })
 }
 
-async fn run_sync(backend: Arc<Backend>, args: SyncArgs, progress: Option<ProgressSink>) -> Result<Synced, ToolError> {
-    let SyncArgs { studio, mode, paths, overrides, allow_removals } = args;
-    let overrides = overrides.unwrap_or_default();
-    check_overrides(&overrides)?;
-    let paths = paths.map(|paths| project_paths(&backend, paths)).transpose()?;
-    let patience = if progress.is_some() { REVIEW_PATIENCE } else { SYNC_PATIENCE };
-    let ask = Ask::Sync(sync::SyncArgs { mode, paths, overrides, allow_removals, ..sync::SyncArgs::default() });
-    match backend.call(studio, patience, ask, progress).await? {
-        Answer::Receipt(mut receipt) => {
-            backend.name_files(&mut receipt);
-            Ok(Synced::new(receipt, problem_lines(&backend)))
-        }
-        _ => Err(wrong_answer("sync")),
-    }
-}
-
-/// Two decisions about one change would leave one of them out.
-fn check_overrides(overrides: &[sync::Override]) -> Result<(), ToolError> {
-    let mut seen = HashSet::new();
-    match overrides.iter().position(|one| !seen.insert(&one.id)) {
-        Some(at) => Err(ToolError::bad_arguments(format!("argument `overrides[{at}].id`: it is there twice"))),
-        None => Ok(()),
-    }
-}
-
-fn problem_lines(backend: &Backend) -> Vec<String> {
+pub(super) fn problem_lines(backend: &Backend) -> Vec<String> {
     let problems = backend.session.problems().into_iter();
     problems
         .map(|problem| match &problem.path {
             Some(path) => format!("{}: {}", path.display(), problem.message),
             None => problem.message,
-        })
-        .collect()
-}
-
-/// Paths as a person or agent writes them, as paths below the project's folder.
-fn project_paths(backend: &Backend, paths: Vec<String>) -> Result<Vec<String>, ToolError> {
-    let folder = backend.session.project().folder.clone();
-    paths
-        .into_iter()
-        .map(|path| {
-            let below = crate::core::paths::relative_to(&folder, &path).ok_or_else(|| {
-                let folder = folder.display();
-                ToolError::bad_arguments(format!("argument `paths`: {path:?} is not a path below {folder}"))
-            })?;
-            if !folder.join(&below).exists() && backend.session.find(&Target::FsPath(&below)).is_empty() {
-                return Err(ToolError::bad_arguments(format!(
-                    "argument `paths`: there is no {path:?}; a file that was deleted shows in a sync without `paths`"
-                )));
-            }
-            Ok(below)
         })
         .collect()
 }
@@ -401,6 +351,6 @@ async fn passthrough<A: Serialize>(
     }
 }
 
-fn wrong_answer(tool: &str) -> ToolError {
+pub(super) fn wrong_answer(tool: &str) -> ToolError {
     ToolError::failed(format!("{tool} got the answer of another call"), "this is a fault of the server; report it")
 }

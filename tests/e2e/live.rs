@@ -114,6 +114,8 @@ async fn two_changes_at_once_are_merged_or_hold_back_that_script_alone() {
     let receipt = agent.ask("sync", json!({ "mode": "dryrun" })).await;
     assert_eq!(receipt["unresolved"], 1, "{receipt}");
     assert_eq!(receipt["changes"][0]["fsPath"], MONEY);
+    let status = agent.ask("status", json!({})).await;
+    assert_eq!(status["studios"][0]["held"], json!(["ReplicatedStorage.Shared.Money"]), "{status}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -73,6 +73,34 @@ async fn edits_of_the_same_line_are_a_conflict_that_shows_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_conflict_is_settled_either_way_or_by_a_text_and_only_as_it_was_seen() {
+    for (take, text, expected) in
+        [("disk", None, "return 2\n"), ("studio", None, "return 1\n"), ("text", Some("return 3\n"), "return 3\n")]
+    {
+        let project = demo();
+        let server = TestServer::start(project.path()).await;
+        let studio = server.studio().await;
+        let agent = server.agent();
+        studio.run(&format!("{IN_STUDIO}.Source = 'return 1\\n'")).await.expect("typed");
+        save(project.path(), CONFIG, "return 2\n");
+        let (change, _) = only_change(&agent, json!({})).await;
+        let mut wish = json!({ "id": change["id"], "take": take, "diskHash": change["diskHash"] });
+        if let Some(text) = text {
+            wish["text"] = json!(text);
+        }
+        let stale = agent.ask("resolve", wish.clone()).await;
+        assert_eq!(stale["rejected"][0]["id"], change["id"], "without Studio's hash: {stale}");
+        assert_eq!(read(project.path(), CONFIG), "return 2\n");
+        wish["studioHash"] = change["studioHash"].clone();
+        let receipt = agent.ask("resolve", wish).await;
+        assert_eq!(receipt["status"], "success", "{take}: {receipt}");
+        assert_eq!(read(project.path(), CONFIG), expected);
+        assert_eq!(agent.eval(&format!("return {IN_STUDIO}.Source")).await, json!(expected));
+        assert_eq!(agent.ask("sync", json!({})).await["status"], "empty");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_conflict_holds_up_nothing_else() {
     let project = demo();
     let server = TestServer::start(project.path()).await;

@@ -17,14 +17,16 @@ use crate::core::{
         CancelReason, MAX_FRAME_BYTES, MAX_PART_BYTES, Notice, Outcome, PlanOp, PluginResult, Request, RequestBody,
         ServerFrame,
     },
-    studios::{LinkId, StudioKey},
+    studios::{LinkId, Studio, StudioKey, StudioStatus},
 };
 
 impl Bridge {
     pub(super) fn call(&mut self, now: Moment, caller: CallerId, call: Call) {
         let Call { studio, patience, ask } = call;
         if ask == Ask::Status {
-            let studios = self.studios.iter().map(|studio| studio.status(now)).collect();
+            let status =
+                |studio: &Studio| StudioStatus { paused: self.paused(studio).map(str::to_owned), ..studio.status(now) };
+            let studios = self.studios.iter().map(status).collect();
             let waiting = self.calls.iter().filter(|(_, call)| matches!(call.who, Waiter::Caller(_))).count();
             return self.settle(caller, Ok(Answer::Status { studios, waiting }));
         }

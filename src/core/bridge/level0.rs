@@ -22,7 +22,15 @@ const PROBE: Duration = Duration::from_secs(5);
 impl Bridge {
     /// Have the plugin sync. It reads the tree on its own way, so the disk is read first.
     pub(super) fn relay_sync(&mut self, deadline: Moment, studio: StudioKey, caller: CallerId, args: SyncArgs) {
-        let SyncArgs { mode, paths, overrides, .. } = args;
+        let SyncArgs { mode, paths, overrides, resolution, .. } = args;
+        if resolution.is_some() {
+            let error = ToolError::new(
+                ErrorCode::Unsupported,
+                "this Studio's plugin settles conflicts by itself and cannot be asked from here",
+                "sync with `overrides`, or install our plugin (`rojo-mcp plugin build`)",
+            );
+            return self.settle(caller, Err(error));
+        }
         if paths.is_some() {
             let error = ToolError::new(
                 ErrorCode::Unsupported,

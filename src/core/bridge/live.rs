@@ -32,7 +32,7 @@ impl Bridge {
             self.studios.iter().filter(|studio| !studio.live.is_settled()).map(|studio| studio.key).collect();
         for key in keys {
             self.end_live_run(now, key);
-            if self.may_go_live(key) {
+            if !self.stopping && self.may_go_live(key) {
                 self.start_live_run(now, key);
             }
         }
@@ -69,6 +69,16 @@ impl Bridge {
             && !self.runs.values().any(|run| run.studio == key)
     }
 
+    /// Why live mode waits although it is on.
+    pub(super) fn paused(&self, studio: &Studio) -> Option<&'static str> {
+        match studio.live_mode() {
+            LiveMode::Off => None,
+            _ if self.official => Some("the official Rojo plugin is connected and syncs by itself"),
+            _ if self.is_played(studio) => Some("a play test runs"),
+            _ => None,
+        }
+    }
+
     /// A play test of its place runs.
     pub(super) fn is_played(&self, studio: &Studio) -> bool {
         let place = studio.hello.level1.as_ref().map(|hello| &hello.instance_id);
@@ -83,8 +93,8 @@ impl Bridge {
         let Some(studio) = self.studios.get_mut(key) else { return };
         let TreeState::Ready { cursor } = studio.tree else { return };
         let (scope, deleted) = studio.live.begin(id.clone());
-        let unasked = Unasked { takes: studio.live_mode() == LiveMode::TwoWay, deleted };
-        let args = SyncArgs { scope, unasked: Some(unasked), ..SyncArgs::default() };
+        let unasked = Unasked { scope, takes: studio.live_mode() == LiveMode::TwoWay, deleted };
+        let args = SyncArgs { unasked: Some(Box::new(unasked)), ..SyncArgs::default() };
         let (mut run, _) = Run::start(id.clone(), args, studio.is_alone());
         let step = run.caught_up(cursor, &studio.agreement);
         self.runs.insert(id.clone(), ActiveRun::unasked(run, key, now + PATIENCE));

@@ -1,12 +1,12 @@
 //! What a decision is made of: what Studio does, what is written, and what both sides agree then.
 
-use super::receipt::Change;
+use super::receipt::{Change, ChangeResult};
 use crate::core::{
     agreement::Agreement,
     ids::{NodeId, OpId},
     merge::Base,
     paths::InstanceKey,
-    protocol::{NewNode, PlanOp},
+    protocol::{MAX_FRAME_BYTES, NewNode, PlanOp},
     text::TextHash,
 };
 
@@ -216,6 +216,17 @@ impl Decision {
     pub(super) fn drop_it(&mut self, reason: impl Into<String>) {
         let change = self.change.clone();
         *self = Self::unresolved(change, reason);
+    }
+
+    /// What no frame can carry fails by itself, and the rest goes on.
+    pub(super) fn check_size(&mut self) {
+        if let Some(bytes) = self.op.as_ref().and_then(PlanOp::oversize) {
+            self.drop_it(format!(
+                "it has {bytes} bytes on the way to Studio, and at most {MAX_FRAME_BYTES} can be sent: make it smaller, \
+                 or several scripts of it"
+            ));
+            self.change.result = ChangeResult::Failed;
+        }
     }
 
     /// The text that is known now.

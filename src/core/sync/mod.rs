@@ -48,10 +48,8 @@ pub struct SyncArgs {
     pub overrides: Vec<Override>,
     /// Any number of removals is agreed to.
     pub allow_removals: bool,
-    /// Only this part of the tree; `None` is everything.
-    pub scope: Option<Scope>,
     /// Nobody called it.
-    pub unasked: Option<Unasked>,
+    pub unasked: Option<Box<Unasked>>,
     /// Only this; everything else is left out.
     pub resolution: Option<Resolution>,
 }
@@ -59,6 +57,8 @@ pub struct SyncArgs {
 /// How far a run goes that nobody called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unasked {
+    /// Only this part of the tree; `None` is everything.
+    pub scope: Option<Scope>,
     /// Studio's changes are written to files.
     pub takes: bool,
     /// A person was seen to delete these in Studio.
@@ -178,20 +178,24 @@ impl Run {
         self.args.mode
     }
 
+    fn scope(&self) -> Option<&Scope> {
+        self.args.unasked.as_ref()?.scope.as_ref()
+    }
+
     /// It is about everything.
     pub fn is_whole(&self) -> bool {
-        self.args.scope.is_none() && self.args.paths.is_none() && self.args.resolution.is_none()
+        self.scope().is_none() && self.args.paths.is_none() && self.args.resolution.is_none()
     }
 
     /// The tree holds what the disk held when the run began.
     pub fn caught_up(&mut self, cursor: u32, agreement: &Agreement) -> Step {
         self.cursor = cursor;
         let comparison = agreement.unconfirmed();
-        self.comparison = match &self.args.scope {
+        self.comparison = match self.scope() {
             Some(scope) => comparison.only(&scope.nodes),
             None => comparison,
         };
-        Step::Compare { cursor, scope: self.args.scope.clone() }
+        Step::Compare { cursor, scope: self.scope().cloned() }
     }
 
     /// The plugin has compared, with the tree as of `cursor` (`None`: as it was asked to). With
@@ -265,6 +269,7 @@ impl Run {
             decisions.push(decision);
         }
         renames::find(&mut decisions, &extras);
+        decisions.iter_mut().for_each(Decision::check_size);
         removals::ask_for_many(&mut decisions, &self.rules);
         decisions.retain(|decision| scope::is_in(self.args.paths.as_deref(), &decision.change));
         // There is no such file; where it would be is known for the scope alone.

@@ -183,6 +183,8 @@ fn while_the_official_plugin_is_connected_it_alone_syncs() {
     let mut live = Live::new(false);
     live.rig.event(Event::Official(true));
     assert_eq!(live.save(6, 1, AFTER).kinds(live.link), ["patch"]);
+    let Answer::Status { studios, .. } = live.rig.status() else { panic!("not a status") };
+    assert!(studios[0].paused.as_ref().is_some_and(|why| why.contains("official Rojo plugin")), "{studios:?}");
     let out = live.rig.event(Event::Official(false));
     assert_eq!(compared(&out, live.link)["scope"], scope(&[NodeId(1)], &[]));
 }

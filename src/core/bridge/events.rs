@@ -1,0 +1,244 @@
+//! What the bridge is told, and what it wants done.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{Answer, Call, CallerId, PlacePolicy};
+use crate::core::{
+    agreement::Kept,
+    error::ToolError,
+    ids::{InstanceId, NodeId, RequestId, RunId},
+    journal::Entry,
+    protocol::{FrameError, Patch, PluginFrame, ServerFrame, TreePart},
+    studios::LinkId,
+    sync::{Begun, Draft, FileWrite, MergeJob, Merged, NodeView, Wrote},
+};
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event {
+    /// A WebSocket was opened.
+    Opened {
+        /// Which.
+        link: LinkId,
+    },
+    /// A frame came, or something that should have been one.
+    Frame {
+        /// From where.
+        link: LinkId,
+        /// What.
+        frame: Result<PluginFrame, FrameError>,
+    },
+    /// A WebSocket's other end answered [`Effect::Ping`].
+    Pong {
+        /// Which.
+        link: LinkId,
+    },
+    /// A frame was too large to be sent and was not.
+    NotSent {
+        /// The request it was, if it was one.
+        request: Option<RequestId>,
+        /// Its size in bytes.
+        size: usize,
+    },
+    /// A WebSocket is gone, from whichever side.
+    Closed {
+        /// Which.
+        link: LinkId,
+        /// As far as it is known.
+        reason: String,
+    },
+    /// An agent calls.
+    Call {
+        /// Who waits.
+        caller: CallerId,
+        /// For what.
+        call: Call,
+    },
+    /// A caller no longer waits.
+    Abandon {
+        /// Who.
+        caller: CallerId,
+    },
+    /// The answer to [`Effect::BuildTree`].
+    TreeBuilt {
+        /// For whom.
+        link: LinkId,
+        /// The parts, at least one.
+        parts: Vec<TreePart>,
+    },
+    /// The tree changed.
+    Patched(Arc<Patch>),
+    /// Changes of the tree were lost on the way.
+    TreeRestarted,
+    /// The answer to [`Effect::CatchUp`].
+    CaughtUp {
+        /// For which run.
+        run: RunId,
+        /// The tree's version, or why the disk could not be read.
+        result: Result<u32, ToolError>,
+    },
+    /// The answer to [`Effect::Look`].
+    Looked {
+        /// For which run.
+        run: RunId,
+        /// What there is.
+        views: HashMap<NodeId, NodeView>,
+    },
+    /// The answer to [`Effect::LoadBases`].
+    BasesLoaded {
+        /// Of which place.
+        place: InstanceId,
+        /// What the store knows of it.
+        kept: Vec<Kept>,
+    },
+    /// The answer to [`Effect::Work`].
+    Worked {
+        /// For which run.
+        run: RunId,
+        /// What came of it.
+        done: Worked,
+    },
+    /// The project's place lists were read again.
+    Places(PlacePolicy),
+    /// Official plugins have live sockets, or have none any more.
+    Official(bool),
+    /// Time has passed.
+    Tick,
+    /// The server stops.
+    Shutdown,
+}
+
+/// What is to be done.
+#[derive(Debug, PartialEq)]
+pub enum Effect {
+    /// Put a frame into a link's outbox.
+    Send {
+        /// Where.
+        link: LinkId,
+        /// What.
+        frame: ServerFrame,
+    },
+    /// Ask a WebSocket's other end for a sign of life, below the frames.
+    Ping {
+        /// Which.
+        link: LinkId,
+    },
+    /// Close a link once its outbox is empty.
+    Close {
+        /// Which.
+        link: LinkId,
+        /// For the close frame.
+        reason: String,
+    },
+    /// A call has its outcome.
+    Settle {
+        /// Who waited.
+        caller: CallerId,
+        /// What came of it.
+        outcome: Result<Answer, ToolError>,
+    },
+    /// Tell a caller how far its call is.
+    Progress {
+        /// Who waits.
+        caller: CallerId,
+        /// Grows.
+        progress: f64,
+        /// Where it ends.
+        total: Option<f64>,
+        /// In words.
+        message: Option<String>,
+    },
+    /// Make the parts of the tree.
+    BuildTree {
+        /// For whom.
+        link: LinkId,
+    },
+    /// Have the serve session read the disk now.
+    CatchUp {
+        /// For which run.
+        run: RunId,
+        /// Only these, or everything.
+        paths: Option<Vec<String>>,
+    },
+    /// Look nodes up in the tree.
+    Look {
+        /// For which run.
+        run: RunId,
+        /// Which.
+        ids: Vec<NodeId>,
+        /// Of these with all that is below them.
+        subtrees: Vec<NodeId>,
+    },
+    /// Read what both sides agreed on, from the store.
+    LoadBases {
+        /// In which place.
+        place: InstanceId,
+    },
+    /// Keep what both sides agreed on.
+    Remember {
+        /// In which place.
+        place: InstanceId,
+        /// What is new.
+        news: Vec<Kept>,
+    },
+    /// A place that was never published has been, so it has another name.
+    MovePlace {
+        /// The name it had.
+        from: InstanceId,
+        /// The name it has.
+        to: InstanceId,
+    },
+    /// Work for a run, on the store or on files.
+    Work {
+        /// For which run.
+        run: RunId,
+        /// What.
+        work: Work,
+    },
+    /// A line of a Studio's output.
+    Output {
+        /// Which Studio.
+        studio: String,
+        /// `Enum.MessageType` as a number.
+        level: u8,
+        /// Its text.
+        message: String,
+    },
+    /// Something for the log.
+    Note(String),
+}
+
+/// Work for a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// Merge texts.
+    Merge(Vec<MergeJob>),
+    /// Begin an entry of the journal, on the disk before anything else is done.
+    Begin(Draft),
+    /// Write files.
+    Write(Vec<FileWrite>),
+    /// Keep what was agreed, and finish the entry.
+    Conclude {
+        /// In which place.
+        place: InstanceId,
+        /// What is new.
+        news: Vec<Kept>,
+        /// The entry's id.
+        journal: u64,
+        /// With what became of each change.
+        entry: Entry,
+    },
+}
+
+/// What came of [`Work`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Worked {
+    /// In the order of the jobs.
+    Merged(Vec<Merged>),
+    /// Whether there is an entry.
+    Begun(Begun),
+    /// In the order of the writes.
+    Written(Vec<Wrote>),
+    /// It is kept, or why not.
+    Concluded(Result<(), String>),
+}
