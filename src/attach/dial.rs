@@ -4,8 +4,8 @@ use std::{io, net::SocketAddr, time::Duration};
 
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::{
-    Request, StatusCode,
-    body::Bytes,
+    Request, Response, StatusCode,
+    body::{Bytes, Incoming},
     client::conn::http1::{self, SendRequest},
     header::{AUTHORIZATION, CONNECTION, HOST, UPGRADE as UPGRADE_HEADER},
     upgrade::Upgraded,
@@ -63,7 +63,7 @@ pub async fn connect(file: &ServeFile) -> Result<Stream, DialError> {
             .header(AUTHORIZATION, format!("Bearer {}", file.token.secret()))
             .body(Empty::<Bytes>::new())
             .expect("all its parts are well formed");
-        let response = sender.send_request(request).await.map_err(|error| silent(io::Error::other(error)))?;
+        let response = send(&mut sender, request).await.map_err(silent)?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(DialError::Refused(address, response.status()));
         }
@@ -99,6 +99,15 @@ async fn open(address: SocketAddr) -> io::Result<SendRequest<Empty<Bytes>>> {
 
 async fn ask_for(sender: &mut SendRequest<Empty<Bytes>>, address: SocketAddr, path: &str) -> Option<Bytes> {
     let request = Request::get(path).header(HOST, address.to_string()).body(Empty::new()).ok()?;
-    let response = sender.send_request(request).await.ok()?;
+    let response = send(sender, request).await.ok()?;
     Some(Limited::new(response.into_body(), MAX_ANSWER).collect().await.ok()?.to_bytes())
+}
+
+/// The connection takes a request when it is done with the one before.
+async fn send(
+    sender: &mut SendRequest<Empty<Bytes>>,
+    request: Request<Empty<Bytes>>,
+) -> io::Result<Response<Incoming>> {
+    sender.ready().await.map_err(io::Error::other)?;
+    sender.send_request(request).await.map_err(io::Error::other)
 }

@@ -199,6 +199,7 @@ pub(super) fn as_flags(text: &str) -> String {
     ["studio", "paths", "mode", "level"]
         .iter()
         .fold(text, |text, name| text.replace(&format!("`{name}`"), &format!("--{name}")))
+        .replace("`allowRemovals`", "--yes")
 }
 
 /// That no server runs, for a command that starts none.

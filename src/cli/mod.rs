@@ -23,6 +23,7 @@ use std::{ffi::OsString, io::Write as _, path::PathBuf, process::ExitCode};
 use clap::{Args, Parser, Subcommand};
 
 use self::exit::Exit;
+use crate::core::text::for_terminal;
 
 /// One server for Rojo, Roblox Studio and AI agents.
 #[derive(Debug, Parser)]
@@ -156,10 +157,10 @@ pub fn run() -> anyhow::Result<ExitCode> {
 pub fn report(error: &anyhow::Error) -> ExitCode {
     let mut stderr = std::io::stderr().lock();
     // Without a standard error there is nobody to tell.
-    let _ = writeln!(stderr, "error: {error:#}");
+    let _ = writeln!(stderr, "error: {}", for_terminal(&format!("{error:#}")));
     let Some(failure) = error.downcast_ref::<Failure>() else { return ExitCode::FAILURE };
     if let Some(hint) = &failure.hint {
-        let _ = writeln!(stderr, "next:  {hint}");
+        let _ = writeln!(stderr, "next:  {}", for_terminal(hint));
     }
     failure.exit.into()
 }
@@ -186,9 +187,9 @@ fn start_logging(verbose: u8, calm: &str) {
 }
 
 /// Print for the person at the terminal.
-#[expect(clippy::print_stdout, reason = "the one place that prints to standard output")]
 fn say(text: &str) {
-    println!("{text}");
+    // Who reads it may have seen enough.
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
 #[cfg(test)]

@@ -89,13 +89,22 @@ pub(super) async fn start(
     } else {
         options.allowed_hosts.clone()
     };
-    let config = ServerConfig { session: Arc::clone(&session), store, allowed_hosts, shutdown: shutdown.clone() };
+    let end = shutdown.child_token();
+    let config = ServerConfig { session: Arc::clone(&session), store, allowed_hosts, shutdown: end.clone() };
     let server = Server::start(listener, config)
         .map_err(|error| Failure::new(format!("the server on {address} did not start: {error}"), "report this"))?;
     #[cfg(feature = "headless")]
     let studio = match options.headless {
         true => {
-            let studio = headless(&session, server.address, options).await?;
+            let studio = match headless(&session, server.address, options).await {
+                Ok(studio) => studio,
+                Err(failure) => {
+                    // The port must be free when it is tried again.
+                    end.cancel();
+                    server.stopped().await;
+                    return Err(failure);
+                }
+            };
             until_live(&server.backend).await;
             Some(studio)
         }

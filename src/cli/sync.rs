@@ -46,6 +46,10 @@ pub(super) struct SyncCommand {
     #[arg(long, value_delimiter = ',', value_name = "PATH")]
     paths: Vec<String>,
 
+    /// Agree to removing many instances in Studio whose files are gone. It decides no conflict.
+    #[arg(long, short)]
+    yes: bool,
+
     /// Print the receipt as JSON, exactly as agents get it.
     #[arg(long)]
     json: bool,
@@ -71,11 +75,11 @@ pub(super) struct SyncCommand {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Mode {
-    /// Apply everything if nothing is unresolved.
+    /// Apply what is resolved, and list the rest.
     Standard,
     /// Ask a person about each change; rejected where nobody can be asked.
     Manual,
-    /// Like standard, but never ask.
+    /// All or nothing: apply only if nothing is unresolved.
     Fastfail,
     /// Only report.
     Dryrun,
@@ -155,6 +159,9 @@ impl SyncCommand {
         let mut args = Map::from_iter([("mode".to_owned(), json!(mode.get_name()))]);
         if !self.paths.is_empty() {
             args.insert("paths".into(), json!(self.paths));
+        }
+        if self.yes {
+            args.insert("allowRemovals".into(), json!(true));
         }
         if let Some(studio) = &self.studio {
             args.insert("studio".into(), json!(studio));

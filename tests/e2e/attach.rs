@@ -4,7 +4,7 @@ use std::{path::Path, process::Stdio, time::Duration};
 
 use rmcp::{RoleClient, ServiceExt, model::CallToolRequestParams, service::RunningService};
 use rojo_mcp::{
-    attach::{self, DialError, ServeFile, Token},
+    attach::{self, Claim, DialError, ServeFile, Token},
     state::StateFolder,
 };
 use serde_json::{Value, json};
@@ -100,6 +100,26 @@ async fn c56_nine_agents_on_one_project_share_one_server() {
     assert_eq!(told["ok"], true, "{told}");
     let told = agents[7].call("run_code", json!({ "command": "return workspace:GetAttribute('By')" })).await;
     assert_eq!(told["returns"], json!(["three"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_is_answered_while_another_process_starts_the_server_and_its_call_is_handed_on() {
+    let project = demo();
+    let mut starting = Claim::take(&state(project.path())).expect("it can be locked").expect("nobody serves");
+    let agent = StdioAgent::start(project.path(), &["--port", "0"]).await;
+    assert!(!agent.client.list_all_tools().await.expect("a list").is_empty(), "it needs no server");
+    let mut waiting = Box::pin(agent.call("status", json!({})));
+    let early = tokio::time::timeout(Duration::from_millis(300), &mut waiting).await;
+    assert!(early.is_err(), "nobody can answer it yet");
+
+    let server = TestServer::start(project.path()).await;
+    starting.publish(server.serve_file(project.path())).expect("written");
+    assert_eq!(waiting.await["server"]["url"], json!(format!("http://localhost:{}", server.port)));
+
+    server.stop().await;
+    drop(starting);
+    assert_ne!(agent.server().await, "", "now it serves itself");
+    assert_eq!(agent.end().await, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

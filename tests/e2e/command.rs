@@ -10,7 +10,7 @@ use crate::{
     attach::serve_with,
     faults::{hello1, next_of, take_tree},
     level0::FakePlugin,
-    support::{Agent, BOUND, demo, program, save, until},
+    support::{Agent, BOUND, delete, demo, program, save, until},
 };
 
 const CONFIG: &str = "src/shared/Config.luau";
@@ -219,4 +219,33 @@ async fn a_sync_waits_for_a_studio_and_stops_what_it_started() {
     assert_eq!(ran.status, Some(0), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.starts_with("empty: "), "{}", ran.stdout);
     assert_eq!(ran.stderr, "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c38_yes_agrees_to_removals_and_decides_no_conflict() {
+    let project = demo();
+    let parts: Vec<String> = (0..4).map(|number| format!("src/shared/Parts/P{number}.luau")).collect();
+    save(project.path(), "src/shared/Parts/init.meta.json", "{}");
+    for part in &parts {
+        save(project.path(), part, "return 1\n");
+    }
+    let (_serving, port) = serve_with(project.path(), &["--headless"]).await;
+    let agent = Agent { port };
+    for part in &parts {
+        delete(project.path(), part);
+    }
+    agent.eval("game.ReplicatedStorage.Shared.Config.Source = '-- mine'").await;
+    let theirs = save(project.path(), CONFIG, "-- theirs\n");
+    let count = "return #game.ReplicatedStorage.Shared.Parts:GetChildren()";
+    let ran = run(project.path(), "sync", &[]).await;
+    assert_eq!(ran.status, Some(4), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("sync with --yes"), "{}", ran.stdout);
+    assert_eq!(agent.eval(count).await, json!(4), "nobody agreed");
+
+    let ran = run(project.path(), "sync", &["--yes"]).await;
+    assert_eq!(ran.status, Some(4), "the conflict is still there: {}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("4 removed, 1 unresolved"), "{}", ran.stdout);
+    assert_eq!(agent.eval(count).await, json!(0));
+    assert_eq!(agent.eval("return game.ReplicatedStorage.Shared.Config.Source").await, json!("-- mine"));
+    assert_eq!(std::fs::read_to_string(theirs).expect("the file"), "-- theirs\n");
 }

@@ -11,6 +11,8 @@ use tokio::{
 use crate::{
     attach::serve_with,
     command::{Ran, run},
+    faults::{hello1, take_tree},
+    level0::FakePlugin,
     support::{Agent, BOUND, demo, program, save},
 };
 
@@ -90,6 +92,20 @@ async fn the_doctor_finds_nothing_wrong_with_what_works() {
     }
     let pid = serving.id().expect("it runs").to_string();
     assert!(line(&ran, "server").contains(&port.to_string()) && line(&ran, "server").contains(&pid));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c89_the_doctor_names_both_versions_of_a_plugin_that_is_not_ours() {
+    let project = demo();
+    let (_serving, port) = serve_with(project.path(), &[]).await;
+    let mut plugin = FakePlugin::connect(port).await;
+    plugin.send(hello1("s", "place:1")).await;
+    take_tree(&mut plugin).await;
+    Agent { port }.until_live(1).await;
+    let ran = run(project.path(), "doctor", &[]).await;
+    let said = line(&ran, "studio");
+    assert!(said.starts_with("warn") && said.contains("9.9.9") && said.contains(rojo_mcp::VERSION), "{said}");
+    assert!(ran.stdout.contains("rojo-mcp plugin install"), "{}", ran.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread")]

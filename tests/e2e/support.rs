@@ -90,6 +90,18 @@ impl TestServer {
         studio
     }
 
+    /// What says where it is, for programs that look for it.
+    pub fn serve_file(&self, project: &Path) -> rojo_mcp::attach::ServeFile {
+        let server = self.server.as_ref().expect("it runs");
+        rojo_mcp::attach::ServeFile {
+            pid: std::process::id(),
+            address: server.address,
+            token: server.token.clone(),
+            version: rojo_mcp::VERSION.into(),
+            project: project.join("default.project.json"),
+        }
+    }
+
     pub fn agent(&self) -> Agent {
         Agent { port: self.port }
     }
