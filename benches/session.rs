@@ -2,7 +2,8 @@
 //! own.
 //!
 //! `cargo bench --bench session` prints a table of times, memory and ratios. Nothing is asserted:
-//! machines are shared. `ROJO_MCP_BENCH_SCRIPTS=1000` measures that one size only.
+//! machines are shared. `ROJO_MCP_BENCH_SCRIPTS=1000` measures that one size only. Behind the times
+//! of a start stand those of the processor, which other work on the machine hardly changes.
 #![expect(clippy::disallowed_methods, reason = "a bench measures time and writes its project")]
 
 #[path = "../tests/support/client.rs"]
@@ -27,6 +28,8 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 
 const SIZES: [usize; 3] = [1_000, 5_000, 20_000];
+/// Between which the cost of one edit shall be the same.
+const EDIT_SIZES: [usize; 2] = [1_000, 50_000];
 const STARTS: usize = 5;
 const EDITS: usize = 100;
 /// Between two edits, as they come from a person.
@@ -50,6 +53,9 @@ fn main() {
             starts(folder.path(), size).await;
             catch_up(folder.path(), size);
             changes(folder.path(), size).await;
+        }
+        for size in only.map_or(EDIT_SIZES.to_vec(), |size| vec![size]) {
+            one_edit(size);
         }
     });
 }
@@ -112,6 +118,14 @@ impl Running {
         line.trim().trim_end_matches(" kB").parse::<f64>().map_or(f64::NAN, |kib| kib / 1024.0)
     }
 
+    /// Milliseconds of the processor so far.
+    fn processor(&self) -> f64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process())).unwrap_or_default();
+        let fields = stat.rsplit_once(')').map_or(Vec::new(), |(_, rest)| rest.split_whitespace().collect());
+        let ticks = |at: usize| fields.get(at).and_then(|ticks| ticks.parse::<f64>().ok()).unwrap_or(f64::NAN);
+        (ticks(11) + ticks(12)) * 10.0
+    }
+
     async fn socket(&self) -> WebSocketStream<TcpStream> {
         let cursor = client::read(self.port()).await.expect("a tree").message_cursor;
         let stream = TcpStream::connect(("127.0.0.1", self.port())).await.expect("it listens");
@@ -147,6 +161,7 @@ fn row(what: &str, unit: &str, ours: f64, theirs: f64) {
 async fn starts(project: &Path, size: usize) {
     let mut times = [Vec::new(), Vec::new()];
     let mut peaks = [Vec::new(), Vec::new()];
+    let mut processor = [Vec::new(), Vec::new()];
     for _ in 0..STARTS {
         for (side, ours) in [true, false].into_iter().enumerate() {
             let begun = Instant::now();
@@ -155,18 +170,21 @@ async fn starts(project: &Path, size: usize) {
             let root = client::info(server.port()).await.expect("an answer").root_instance_id;
             client::get(server.port(), &format!("/api/read/{root}")).await.expect("a tree");
             times[side].push(begun.elapsed());
+            processor[side].push(server.processor());
             peaks[side].push(server.peak());
         }
     }
     let [ours, theirs] = times.map(sorted);
     row(&format!("start to first full read, {size} scripts"), "ms", at(&ours, 50), at(&theirs, 50));
+    let [ours, theirs] = processor.map(|times: Vec<f64>| times.iter().sum::<f64>() / times.len() as f64);
+    row(&format!("the same, time of the processor, {size} scripts"), "ms", ours, theirs);
     let [ours, theirs] = peaks.map(|peaks: Vec<f64>| peaks.into_iter().fold(0.0, f64::max));
     row(&format!("peak memory, {size} scripts"), "MiB", ours, theirs);
 }
 
 async fn changes(project: &Path, size: usize) {
     let mut edits = [Vec::new(), Vec::new()];
-    let mut bursts = [f64::NAN; 2];
+    let mut bursts = [(f64::NAN, f64::NAN); 2];
     for (side, ours) in [true, false].into_iter().enumerate() {
         let mut server = Running::start(ours, project);
         server.answers().await;
@@ -179,30 +197,33 @@ async fn changes(project: &Path, size: usize) {
             next(&mut socket).await.expect("a message");
             edits[side].push(begun.elapsed());
         }
-        bursts[side] = burst(project, side, &mut socket).await.unwrap_or(f64::NAN);
+        bursts[side] = burst(project, side, &mut socket).await.unwrap_or((f64::NAN, f64::NAN));
     }
     let [ours, theirs] = edits.map(sorted);
     row(&format!("file saved to socket message, p50, {size} scripts"), "ms", at(&ours, 50), at(&theirs, 50));
     row(&format!("file saved to socket message, p99, {size} scripts"), "ms", at(&ours, 99), at(&theirs, 99));
-    row(&format!("{BURST} new files to the last message, {size} scripts"), "ms", bursts[0], bursts[1]);
+    row(&format!("{BURST} new files to the last message, {size} scripts"), "ms", bursts[0].0, bursts[1].0);
+    row(&format!("messages for these {BURST}, {size} scripts"), "", bursts[0].1, bursts[1].1);
 }
 
-/// Milliseconds from the first of many new files to the message with the last. `None`: it died.
-async fn burst(project: &Path, side: usize, socket: &mut WebSocketStream<TcpStream>) -> Option<f64> {
+/// Milliseconds from the first of many new files to the message with the last, and how many
+/// messages that took. `None`: it died.
+async fn burst(project: &Path, side: usize, socket: &mut WebSocketStream<TcpStream>) -> Option<(f64, f64)> {
     let begun = Instant::now();
     for number in 0..BURST {
         write(&project.join(format!("src/{}/burst{side}/n{}/b{number}.luau", SERVICES[1], number / 100)), "return 1");
     }
-    let mut come = HashSet::new();
+    let (mut come, mut messages) = (HashSet::new(), 0);
     while come.len() < BURST {
         let packet = next(socket).await?;
         let SocketPacketBody::Messages(batch) = packet.body;
+        messages += batch.messages.len();
         let added = batch.messages.iter().flat_map(|message| message.added.values());
         come.extend(
             added.filter(|instance| instance.class_name == "ModuleScript").map(|instance| instance.name.to_string()),
         );
     }
-    Some(begun.elapsed().as_secs_f64() * 1e3)
+    Some((begun.elapsed().as_secs_f64() * 1e3, messages as f64))
 }
 
 async fn next(socket: &mut WebSocketStream<TcpStream>) -> Option<SocketPacket<'static>> {
@@ -221,6 +242,22 @@ fn catch_up(project: &Path, size: usize) {
         times.push(begun.elapsed());
     }
     eprintln!("| look at every file, nothing changed, {size} scripts | {:.1} ms | – | – |", at(&sorted(times), 50));
+}
+
+/// What a sync costs that finds one file edited and is told which.
+fn one_edit(size: usize) {
+    let folder = project(size);
+    let session = ServeSession::start(folder.path()).expect("the project starts");
+    session.catch_up(None).expect("it lives");
+    let file = folder.path().join(format!("src/{}/d0/e0/m0.luau", SERVICES[0]));
+    let mut times = Vec::new();
+    for number in 0..EDITS {
+        fs::write(&file, format!("return {number}")).expect("a save");
+        let begun = Instant::now();
+        session.catch_up(Some(std::slice::from_ref(&file))).expect("it lives");
+        times.push(begun.elapsed());
+    }
+    eprintln!("| one edit taken in, p50, {size} scripts | {:.2} ms | – | – |", at(&sorted(times), 50));
 }
 
 fn write(file: &Path, text: &str) {

@@ -97,6 +97,7 @@ variants! {
         PluginFrame::Taken { .. } => "taken",
         PluginFrame::TreeReady { .. } => "treeReady",
         PluginFrame::Edit { .. } => "edit",
+        PluginFrame::Facts { .. } => "facts",
         PluginFrame::Progress { .. } => "progress",
         PluginFrame::Alive => "alive",
         PluginFrame::Bye { .. } => "bye",

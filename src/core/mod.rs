@@ -8,6 +8,7 @@ pub mod bridge;
 pub mod calls;
 pub mod console;
 pub mod error;
+pub mod gathered;
 pub mod ids;
 pub mod journal;
 pub mod live;

@@ -10,6 +10,7 @@ use super::{
     calls::Moment,
     console::Console,
     error::{ErrorCode, ToolError},
+    gathered::Gathered,
     ids::{InstanceId, SessionId},
     live::{Live, LiveMode},
     protocol::{Hello, Patch, Role, TreePart},
@@ -62,6 +63,10 @@ pub struct Studio {
     pub console: Console,
     /// What of it is to be compared unasked.
     pub live: Live,
+    /// Another session that wants this place, and when it said so first.
+    pub rival: Option<(SessionId, Moment)>,
+    /// What came so far of a comparison that takes several frames.
+    pub gathered: Gathered,
 }
 
 /// How much of the tree a Studio has.
@@ -251,6 +256,8 @@ impl Studios {
             recalled: false,
             live: Live::default(),
             console: Console::default(),
+            rival: None,
+            gathered: Gathered::default(),
         });
         key
     }

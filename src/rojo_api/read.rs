@@ -3,8 +3,9 @@
 use std::{collections::HashMap, str::FromStr, sync::Arc};
 
 use hyper::Response;
-use librojo::web_api::ReadResponse;
+use librojo::{InstanceWithMeta, SessionId};
 use rbx_dom_weak::types::Ref;
+use serde::{Serialize, Serializer};
 
 use super::{Body, answer};
 use crate::session::{ServeSession, wire};
@@ -22,8 +23,24 @@ fn read(session: &ServeSession, ids: &[Ref]) -> Response<Body> {
     session.with_tree(|tree, cursor| {
         let known = ids.iter().filter(|&&id| tree.get_instance(id).is_some());
         let instances = known.flat_map(|&id| tree.descendants(id));
-        let instances: HashMap<Ref, _> =
-            instances.map(|instance| (instance.id(), wire::web_instance(instance))).collect();
+        let instances = Instances(instances.map(|instance| (instance.id(), instance)).collect());
         answer::ok(&ReadResponse { session_id: session.id(), message_cursor: cursor, instances })
     })
+}
+
+/// As librojo's own, but without a second form of the whole tree in memory.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadResponse<'a> {
+    session_id: SessionId,
+    message_cursor: u32,
+    instances: Instances<'a>,
+}
+
+struct Instances<'a>(HashMap<Ref, InstanceWithMeta<'a>>);
+
+impl Serialize for Instances<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(id, instance)| (id, wire::web_instance(*instance))))
+    }
 }

@@ -60,7 +60,8 @@ pub(super) struct Seen {
 #[derive(Debug)]
 pub(super) enum What {
     Nothing,
-    File(Stamp),
+    /// `None`: it was not looked at yet, and reading it will tell.
+    File(Option<Stamp>),
     Folder,
     /// It cannot be served, and why.
     Unfit(String),
@@ -74,8 +75,16 @@ pub(super) fn look(path: &Path) -> Seen {
     }
 }
 
-/// The same, with what the folder's listing says of `path` (not of what a link there leads to).
-pub(super) fn judge(path: &Path, metadata: &Metadata) -> Seen {
+/// The same for one that its folder lists.
+pub(super) fn look_listed(entry: &fs::DirEntry) -> Seen {
+    // Quicker than by the path; says nothing of what a link leads to.
+    match entry.metadata() {
+        Ok(metadata) => judge(&entry.path(), &metadata),
+        Err(_) => look(&entry.path()),
+    }
+}
+
+fn judge(path: &Path, metadata: &Metadata) -> Seen {
     if !metadata.is_symlink() {
         return Seen { what: classify(metadata), link: None };
     }
@@ -102,10 +111,14 @@ fn classify(metadata: &Metadata) -> What {
     } else if !metadata.is_file() {
         What::Unfit("neither a file nor a folder; skipped".to_owned())
     } else if metadata.len() > MAX_FILE_BYTES {
-        What::Unfit(format!("larger than {} MiB; skipped", MAX_FILE_BYTES >> 20))
+        What::Unfit(too_large())
     } else {
-        What::File(Stamp::of(metadata))
+        What::File(Some(Stamp::of(metadata)))
     }
+}
+
+fn too_large() -> String {
+    format!("larger than {} MiB; skipped", MAX_FILE_BYTES >> 20)
 }
 
 /// A file's contents and the stamp they belong to.
@@ -114,6 +127,9 @@ pub(super) fn read(path: &Path) -> io::Result<(Vec<u8>, Stamp)> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::other("no longer a regular file"));
+    }
+    if metadata.len() > MAX_FILE_BYTES {
+        return Err(io::Error::other(too_large()));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
     file.by_ref().take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;

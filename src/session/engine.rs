@@ -12,6 +12,7 @@ use tokio::sync::{broadcast, watch};
 
 use super::{
     mirror::{self, Changes, Mirror, Trust},
+    plain::PlainScripts,
     reconcile::Wanted,
     state::{Shared, State},
     targets::{Job, Kind, Planner},
@@ -33,6 +34,7 @@ pub(super) struct Board {
     pub paths: broadcast::Sender<Arc<Vec<PathBuf>>>,
     /// The files in memory.
     pub files: memofs::InMemoryFs,
+    pub plain: PlainScripts,
 }
 
 /// Owns the mirror and brings the tree up to it.
@@ -69,6 +71,7 @@ impl Engine {
             health: watch::channel(Health::Live).0,
             paths: broadcast::channel(256).0,
             files: mirror.fs.clone(),
+            plain: mirror.plain.clone(),
         };
         Ok(Self { mirror, board: Arc::new(board), root_context, root_problem: None })
     }
@@ -112,7 +115,7 @@ impl Engine {
         for path in &changes.touched {
             let before = changes.edited.get(path).filter(|_| mirror::is_script(path))?;
             let before = lf(std::str::from_utf8(before).ok()?);
-            let after = self.mirror.vfs.read_to_string_lf_normalized(path).ok()?;
+            let after = lf(std::str::from_utf8(&self.mirror.contents(path)?).ok()?);
             let ids = state.tree.get_ids_at_path(path);
             if ids.is_empty() {
                 return None;
@@ -120,7 +123,7 @@ impl Engine {
             for &id in ids {
                 let instance = state.tree.get_instance(id)?;
                 wire::source(&instance).filter(|text| *text == before)?;
-                wanted.texts.push((id, after.to_string()));
+                wanted.texts.push((id, after.clone()));
             }
         }
         Some(wanted)

@@ -12,6 +12,7 @@ use rbx_dom_weak::ustr;
 
 use super::{
     check,
+    graft::Grafter,
     mirror::Mirror,
     projects::{self, companions, stand_in},
 };
@@ -48,12 +49,18 @@ impl Mirror {
     /// # Errors
     /// The main project file cannot be used.
     pub fn snapshot(&mut self, context: &InstanceContext, path: &Path) -> Attempt {
-        let first = self.attempt(context, path);
-        if first.is_ok() {
-            return first;
+        if self.plain.holds(path) {
+            return Ok(Grafter::new(&self.plain).script(context, path));
         }
-        self.isolate(context, path);
-        self.attempt(context, path).map_err(|message| self.diagnose(path).unwrap_or(message))
+        let mut attempt = self.attempt(context, path);
+        if attempt.is_err() {
+            self.isolate(context, path);
+            attempt = self.attempt(context, path).map_err(|message| self.diagnose(path).unwrap_or(message));
+        }
+        if let Ok(Some(snapshot)) = &mut attempt {
+            Grafter::new(&self.plain).complete(snapshot);
+        }
+        attempt
     }
 
     /// Try everything again that was withdrawn. Returns what that is.

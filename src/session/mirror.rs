@@ -5,7 +5,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    ffi::OsString,
     fs,
     path::{Path, PathBuf},
 };
@@ -13,22 +12,14 @@ use std::{
 use librojo::Project;
 use memofs::{InMemoryFs, Vfs, VfsSnapshot};
 
-use super::{disk::Stamp, isolate::Withdrawn, roots::Roots, types::Problem, watch::Watch};
-
-/// What we hold at a path.
-#[derive(Debug)]
-pub(super) enum Entry {
-    File {
-        stamp: Stamp,
-        /// An equal stamp means an equal file.
-        settled: bool,
-    },
-    Folder {
-        /// Where it is once links are resolved.
-        real: PathBuf,
-        children: BTreeSet<OsString>,
-    },
-}
+use super::{
+    entries::{Entries, Folder, Removed},
+    isolate::Withdrawn,
+    plain::{self, PlainScripts},
+    roots::Roots,
+    types::Problem,
+    watch::Watch,
+};
 
 /// What a look at the disk changed.
 #[derive(Debug, Default)]
@@ -72,9 +63,11 @@ impl Changes {
 
 /// The files in memory.
 pub(super) struct Mirror {
+    /// What librojo reads: all but the plain scripts.
     pub(super) fs: InMemoryFs,
     pub(super) vfs: Vfs,
-    pub(super) entries: HashMap<PathBuf, Entry>,
+    pub(super) plain: PlainScripts,
+    pub(super) entries: Entries,
     /// Spelled path → where it leads, for every link.
     pub(super) links: BTreeMap<PathBuf, PathBuf>,
     pub(super) roots: Roots,
@@ -94,7 +87,8 @@ impl Mirror {
         Self {
             vfs: Vfs::new(fs.clone()),
             fs,
-            entries: HashMap::new(),
+            plain: PlainScripts::default(),
+            entries: Entries::default(),
             links: BTreeMap::new(),
             roots: Roots::new(file),
             problems: BTreeMap::new(),
@@ -165,8 +159,7 @@ impl Mirror {
     }
 
     fn is_below_folder(&self, path: &Path) -> bool {
-        let parent = path.parent().and_then(|parent| self.entries.get(parent));
-        matches!(parent, Some(Entry::Folder { .. }))
+        path.parent().is_some_and(|parent| self.is_folder(parent))
     }
 
     /// Whether `path` is a root that no other root brings in.
@@ -174,36 +167,32 @@ impl Mirror {
         self.roots.contains(path) && !self.is_below_folder(path)
     }
 
-    /// Whether librojo finds something at `path`.
+    /// Whether memory holds something at `path` that is served.
     pub fn exists(&self, path: &Path) -> bool {
-        self.vfs.exists(path).unwrap_or(false)
+        self.vfs.exists(path).unwrap_or(false) || self.plain.holds(path)
     }
 
     /// Whether something stands at `path` on the disk, by our last look.
     pub fn holds(&self, path: &Path) -> bool {
-        self.entries.contains_key(path)
+        self.entries.holds(path)
     }
 
     /// The children of a folder, as spelled.
     pub fn children(&self, folder: &Path) -> Vec<PathBuf> {
-        match self.entries.get(folder) {
-            Some(Entry::Folder { children, .. }) => children.iter().map(|name| folder.join(name)).collect(),
-            _ => Vec::new(),
-        }
+        let names = self.entries.folder(folder).into_iter().flat_map(Folder::names);
+        names.map(|name| folder.join(name)).collect()
     }
 
     /// Whether `path` is a folder.
     pub fn is_folder(&self, path: &Path) -> bool {
-        matches!(self.entries.get(path), Some(Entry::Folder { .. }))
+        self.entries.folder(path).is_some()
     }
 
     /// Follow the files with `watch` from here on.
     pub fn follow(&mut self, watch: Watch) {
         self.watch = watch;
-        for entry in self.entries.values() {
-            if let Entry::Folder { real, .. } = entry {
-                self.watch.arm(real);
-            }
+        for folder in self.entries.folders() {
+            self.watch.arm(&folder.real);
         }
         for target in self.links.values() {
             self.watch.arm_above(target, None);
@@ -246,7 +235,11 @@ impl Mirror {
     }
 
     fn read_projects(&mut self) {
-        for path in self.roots.take_unread() {
+        let unread = self.roots.take_unread();
+        if unread.is_empty() {
+            return;
+        }
+        for path in unread {
             if let Some(rewritten) = self.roots.read(&self.vfs, &path)
                 && let Ok(bytes) = self.vfs.read(&path)
             {
@@ -254,26 +247,55 @@ impl Mirror {
                 self.store(&path, rewritten);
             }
         }
+        if self.roots.has_own_rules() {
+            self.hand_over(self.plain.all());
+        }
+        self.hand_over(self.roots.all().cloned().collect::<Vec<_>>());
     }
 
     /// What stands on the disk at `path`, by our last look.
     pub(super) fn contents(&self, path: &Path) -> Option<Vec<u8>> {
         let original = self.originals.get(path).cloned();
-        original.or_else(|| self.vfs.read(path).ok().map(|bytes| bytes.to_vec()))
+        let plain = || self.plain.text(path).map(String::into_bytes);
+        original.or_else(plain).or_else(|| self.vfs.read(path).ok().map(|bytes| bytes.to_vec()))
     }
 
-    pub(super) fn adopt(&mut self, path: &Path, entry: Entry) {
-        self.entries.insert(path.to_path_buf(), entry);
-        if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
-            && let Some(Entry::Folder { children, .. }) = self.entries.get_mut(parent)
-        {
-            children.insert(name.to_owned());
+    /// Put `bytes` into memory at `path`: apart, if that is a plain script.
+    pub(super) fn keep(&mut self, path: &Path, bytes: Vec<u8>) {
+        if !self.is_plain(path) {
+            return self.store(path, bytes);
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => self.plain.insert(path, text),
+            Err(error) => self.store(path, error.into_bytes()),
+        }
+    }
+
+    /// Whether the script at `path` is its text and nothing more. What librojo once had to read
+    /// stays with it.
+    fn is_plain(&self, path: &Path) -> bool {
+        let Some(companions) = plain::companions(path) else { return false };
+        !self.roots.has_own_rules()
+            && !self.roots.contains(path)
+            && !self.vfs.exists(path).unwrap_or(false)
+            && !self
+                .entries
+                .folder(path.parent().unwrap_or(path))
+                .is_some_and(|folder| companions.iter().any(|companion| folder.has(companion)))
+    }
+
+    /// Let librojo read these scripts from now on.
+    pub(super) fn hand_over(&mut self, scripts: impl IntoIterator<Item = PathBuf>) {
+        for path in scripts {
+            if let Some(text) = self.plain.take(&path) {
+                self.store(&path, text.into_bytes());
+            }
         }
     }
 
     /// Nothing is served at `path` any more.
     pub(super) fn leave(&mut self, path: &Path, changes: &mut Changes) {
-        if self.entries.contains_key(path) {
+        if self.entries.holds(path) {
             self.forget(path);
             changes.edited.remove(path);
             changes.touch(path);
@@ -282,25 +304,22 @@ impl Mirror {
     }
 
     fn forget(&mut self, path: &Path) {
-        if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
-            && let Some(Entry::Folder { children, .. }) = self.entries.get_mut(parent)
-        {
-            children.remove(name);
-        }
         let mut todo = vec![path.to_path_buf()];
         while let Some(path) = todo.pop() {
-            todo.extend(self.children(&path));
             match self.entries.remove(&path) {
-                Some(Entry::Folder { real, .. }) => {
-                    self.watch.disarm(&real);
+                Some(Removed::Folder(folder)) => {
+                    todo.extend(folder.folders().map(|name| path.join(name)));
+                    self.watch.disarm(&folder.real);
+                    self.plain.take_folder(&path);
                     _ = self.vfs.remove_dir_all(&path);
                 }
-                Some(Entry::File { .. }) => _ = self.vfs.remove_file(&path),
+                Some(Removed::File) if self.plain.take(&path).is_some() => {}
+                Some(Removed::File) => _ = self.vfs.remove_file(&path),
                 None => {}
             }
-            self.originals.remove(&path);
-            self.withdrawn.remove(&path);
         }
+        self.originals.retain(|held, _| !held.starts_with(path));
+        self.withdrawn.retain(|held, _| !held.starts_with(path));
         let stale = |spelled: &PathBuf| spelled != path && spelled.starts_with(path);
         self.links.retain(|spelled, _| !stale(spelled));
         self.problems.retain(|spelled, _| !stale(spelled));
@@ -309,6 +328,7 @@ impl Mirror {
     /// Put `bytes` into memory at `path`, whatever the disk holds.
     pub fn store(&mut self, path: &Path, bytes: Vec<u8>) {
         self.load(path, VfsSnapshot::file(bytes));
+        self.hand_over(plain::beside_companion(path));
     }
 
     pub(super) fn load(&mut self, path: &Path, snapshot: VfsSnapshot) {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! disk -> watch -> pending (when) -> mirror (files in memory) -> targets (what to make anew)
-//!      -> isolate (snapshot, by librojo) -> reconcile -> state (tree, cursor, history) -> readers
+//!      -> isolate (snapshot, by librojo) -> graft (its scripts) -> reconcile -> state (tree, cursor, history) -> readers
 //! ```
 //!
 //! One thread does all of that ([`run`]); readers share the state with it. Besides the command
@@ -12,9 +12,12 @@ mod check;
 mod depth;
 mod disk;
 mod engine;
+mod entries;
+mod graft;
 mod isolate;
 mod mirror;
 mod pending;
+mod plain;
 mod projects;
 mod query;
 mod reconcile;
@@ -208,7 +211,7 @@ impl ServeSession {
     }
 
     fn looker(&self) -> query::Looker {
-        query::Looker::new(&self.board.files, self.project().folder.clone())
+        query::Looker::new(&self.board)
     }
 
     fn death(&self) -> String {

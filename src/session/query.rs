@@ -3,20 +3,28 @@
 use std::path::{Path, PathBuf};
 
 use librojo::{InstanceWithMeta, RojoTree};
-use memofs::{InMemoryFs, Vfs};
+use memofs::Vfs;
 use rbx_dom_weak::{InstanceBuilder, WeakDom, types::Ref};
 
-use super::{disk, mirror::is_script, roots::relative, state::State, types::Look, wire};
+use super::{
+    disk, engine::Board, mirror::is_script, plain::PlainScripts, roots::relative, state::State, types::Look, wire,
+};
 
 /// Knows which files there are.
 pub(super) struct Looker {
     files: Vfs,
+    plain: PlainScripts,
     folder: PathBuf,
 }
 
 impl Looker {
-    pub fn new(files: &InMemoryFs, folder: PathBuf) -> Self {
-        Self { files: Vfs::new(files.clone()), folder }
+    pub fn new(board: &Board) -> Self {
+        let folder = board.project.read().folder.clone();
+        Self { files: Vfs::new(board.files.clone()), plain: board.plain.clone(), folder }
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.plain.holds(path) || self.files.exists(path).unwrap_or(false)
     }
 
     pub fn look(&self, state: &State, id: Ref) -> Option<Look> {
@@ -37,13 +45,13 @@ impl Looker {
     pub fn at_file(&self, tree: &RojoTree, path: &str) -> Vec<Ref> {
         let path = disk::normal(&self.folder.join(path));
         let ids = tree.get_ids_at_path(&path).iter().copied();
-        ids.filter(|_| self.files.exists(&path).unwrap_or(false)).collect()
+        ids.filter(|_| self.exists(&path)).collect()
     }
 
     /// The script's own file; of another instance the first of its paths that exists.
     fn own_file<'a>(&self, instance: InstanceWithMeta<'a>) -> Option<&'a Path> {
         let existing = instance.metadata().relevant_paths.iter().map(PathBuf::as_path);
-        let existing: Vec<&Path> = existing.filter(|path| self.files.exists(path).unwrap_or(false)).collect();
+        let existing: Vec<&Path> = existing.filter(|path| self.exists(path)).collect();
         if wire::source(&instance).is_some() {
             // Where a folder has both, `init.luau` counts.
             let scripts = || existing.iter().filter(|path| is_script(path));

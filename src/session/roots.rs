@@ -97,6 +97,11 @@ impl Roots {
         (known || self.own_rules || self.all.contains(path)) && !files::is_scratch(path)
     }
 
+    /// Whether some project has rules of its own for which files become what.
+    pub fn has_own_rules(&self) -> bool {
+        self.own_rules
+    }
+
     /// Whether the globs of the project that brings `path` in ignore it. Only for roots outside
     /// that project's folder, where librojo's own globs do not reach.
     pub fn ignores(&self, path: &Path) -> bool {

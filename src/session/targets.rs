@@ -8,7 +8,7 @@ use std::{
 use librojo::{DEFAULT_PROJECT_NAMES, InstanceContext, Project, RojoTree};
 use rbx_dom_weak::types::Ref;
 
-use super::{isolate::is_ignored, mirror::Mirror, projects};
+use super::{isolate::is_ignored, mirror::Mirror, plain, projects};
 
 /// One part of the tree to be made anew.
 #[derive(Debug)]
@@ -60,9 +60,10 @@ impl Planner<'_> {
     }
 
     fn trace(&self, path: &Path, replaced: &mut HashSet<Ref>, added: &mut HashSet<(PathBuf, Ref)>) {
-        // A folder with a nested project is known by the project file only.
+        // A folder with a nested project is known by the project file only, and a plain script
+        // knows of no companion.
         let defaults = DEFAULT_PROJECT_NAMES.iter().map(|name| path.join(name));
-        let spellings = defaults.chain([path.to_path_buf()]);
+        let spellings = defaults.chain([path.to_path_buf()]).chain(plain::beside_companion(path));
         let known: Vec<Ref> = spellings.flat_map(|path| self.tree.get_ids_at_path(&path)).copied().collect();
         if !known.is_empty() {
             replaced.extend(known.into_iter().filter_map(|id| self.top(id)));

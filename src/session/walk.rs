@@ -1,7 +1,8 @@
 //! One look at the disk, from a path downwards: what is found there goes into the mirror.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
+    ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -12,7 +13,8 @@ use memofs::VfsSnapshot;
 use super::{
     depth::too_deep,
     disk::{self, Seen, Stamp, What},
-    mirror::{Changes, Entry, Mirror, Trust, is_script},
+    entries::Folder,
+    mirror::{Changes, Mirror, Trust, is_script},
 };
 
 /// Folders nested deeper are cut off: librojo recurses, and a stack is finite.
@@ -22,30 +24,40 @@ const MAX_DEPTH: usize = 128;
 #[derive(Default)]
 struct Found {
     files: Vec<PathBuf>,
-    /// Folders that were new: what is in them is not touched on its own.
-    new_folders: BTreeSet<PathBuf>,
+    /// For each, whether its folder is new: what is in that is not touched on its own.
+    inside_new: Vec<bool>,
+}
+
+/// Where a walk is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// Where it began.
+    Nothing,
+    Folder,
+    NewFolder,
 }
 
 impl Mirror {
     pub(super) fn refresh_tree(&mut self, path: &Path, changes: &mut Changes) {
         let mut found = Found::default();
-        self.visit(path, disk::look(path), &mut found, changes);
+        self.visit(path, disk::look(path), Within::Nothing, &mut found, changes);
         let contents = disk::read_all(&found.files);
-        for (path, mut contents) in found.files.iter().zip(contents) {
+        for ((path, inside_new), mut contents) in found.files.iter().zip(found.inside_new).zip(contents) {
             if self.trust == Trust::Exact && self.holds(path) {
                 contents = contents.and_then(|contents| disk::read_written(path, contents));
             }
-            let inside_new = path.ancestors().skip(1).any(|above| found.new_folders.contains(above));
             self.take_in(path, contents, inside_new, changes);
         }
     }
 
-    fn visit(&mut self, path: &Path, seen: Seen, found: &mut Found, changes: &mut Changes) {
+    fn visit(&mut self, path: &Path, seen: Seen, within: Within, found: &mut Found, changes: &mut Changes) {
         self.problems.remove(path);
         let leads_to = match &seen.link {
             Some(target) => Some(target.clone()),
             // A root may lie behind a link that is no part of the project.
-            None if self.is_outermost(path) => Some(disk::real(path)).filter(|real| real != path),
+            None if within == Within::Nothing && self.is_outermost(path) => {
+                Some(disk::real(path)).filter(|real| real != path)
+            }
             None => None,
         };
         match leads_to {
@@ -56,8 +68,8 @@ impl Mirror {
             None => _ = self.links.remove(path),
         }
         match self.fit(path, seen) {
-            Ok(Some((What::File(stamp), _))) => self.visit_file(path, stamp, found, changes),
-            Ok(Some((_, real))) => self.visit_folder(path, real, found, changes),
+            Ok(Some((What::File(stamp), _))) => self.visit_file(path, stamp, within, found, changes),
+            Ok(Some((_, real))) => self.visit_folder(path, real, within, found, changes),
             Ok(None) => self.leave(path, changes),
             Err(problem) => {
                 self.problems.insert(path.to_path_buf(), problem);
@@ -82,11 +94,8 @@ impl Mirror {
             What::File(_) if !self.roots.wants_file(path) => Ok(None),
             What::File(stamp) => Ok(Some((What::File(stamp), PathBuf::new()))),
             What::Folder => {
-                let above = path.ancestors().skip(1).map_while(|above| match self.entries.get(above) {
-                    Some(Entry::Folder { real, .. }) => Some(real),
-                    _ => None,
-                });
-                let above: Vec<&PathBuf> = above.collect();
+                let above = path.ancestors().skip(1).map_while(|above| self.entries.folder(above));
+                let above: Vec<&PathBuf> = above.map(|folder| &folder.real).collect();
                 if above.len() >= MAX_DEPTH {
                     return Err(format!("more than {MAX_DEPTH} folders deep; skipped"));
                 }
@@ -100,46 +109,72 @@ impl Mirror {
         }
     }
 
-    fn visit_file(&mut self, path: &Path, stamp: Stamp, found: &mut Found, changes: &mut Changes) {
-        match self.entries.get(path) {
-            Some(Entry::File { stamp: known, settled: true }) if *known == stamp => return,
-            Some(Entry::Folder { .. }) => self.leave(path, changes),
-            _ => {}
+    fn visit_file(
+        &mut self,
+        path: &Path,
+        stamp: Option<Stamp>,
+        within: Within,
+        found: &mut Found,
+        changes: &mut Changes,
+    ) {
+        match self.entries.file(path) {
+            Some(known) if known.is_still(stamp) => return,
+            Some(_) => {}
+            None if self.is_folder(path) => self.leave(path, changes),
+            None => {}
         }
         found.files.push(path.to_path_buf());
+        found.inside_new.push(within == Within::NewFolder);
     }
 
-    fn visit_folder(&mut self, path: &Path, real: PathBuf, found: &mut Found, changes: &mut Changes) {
-        if !matches!(self.entries.get(path), Some(Entry::Folder { real: known, .. }) if *known == real) {
+    fn visit_folder(&mut self, path: &Path, real: PathBuf, within: Within, found: &mut Found, changes: &mut Changes) {
+        let mut inside = Within::Folder;
+        if self.entries.folder(path).is_none_or(|known| known.real != real) {
             self.leave(path, changes);
-            self.adopt(path, Entry::Folder { real: real.clone(), children: BTreeSet::new() });
+            self.entries.add_folder(path, real.clone());
             // A folder must be there before its files; again would empty it.
             self.load(path, VfsSnapshot::empty_dir());
-            if !path.parent().is_some_and(|above| found.new_folders.contains(above)) {
+            if within != Within::NewFolder {
                 changes.touch(path);
             }
-            found.new_folders.insert(path.to_path_buf());
+            inside = Within::NewFolder;
         }
         // Watched before it is listed: nothing can be made in between unseen.
         self.watch.arm(&real);
-        let listed: BTreeMap<PathBuf, Option<fs::Metadata>> = match list(path) {
-            Ok(listed) => listed,
-            Err(error) => {
-                self.problems.insert(path.to_path_buf(), error.to_string());
-                BTreeMap::new()
-            }
-        };
-        for child in self.children(path) {
+        let listed = self.list(path).unwrap_or_else(|error| {
+            self.problems.insert(path.to_path_buf(), error.to_string());
+            BTreeMap::new()
+        });
+        for child in self.unlisted(path, &listed) {
             match self.trust {
-                _ if listed.contains_key(&child) => {}
                 Trust::Exact => self.leave(&child, changes),
                 Trust::Doubt => changes.missing.push(child),
             }
         }
-        for (child, metadata) in listed {
-            let seen = metadata.map_or_else(|| disk::look(&child), |metadata| disk::judge(&child, &metadata));
-            self.visit(&child, seen, found, changes);
+        for (name, seen) in listed {
+            self.visit(&path.join(name), seen, inside, found, changes);
         }
+    }
+
+    /// What is in `folder` on the disk.
+    fn list(&self, folder: &Path) -> io::Result<BTreeMap<OsString, Seen>> {
+        let known = self.entries.folder(folder);
+        let look = |entry: fs::DirEntry| {
+            let name = entry.file_name();
+            let is_new_file = !known.is_some_and(|known| known.has(&name)) && entry.file_type()?.is_file();
+            let seen = match is_new_file {
+                true => Seen { what: What::File(None), link: None },
+                false => disk::look_listed(&entry),
+            };
+            Ok((name, seen))
+        };
+        fs::read_dir(folder)?.map(|entry| entry.and_then(look)).collect()
+    }
+
+    /// What we hold in `folder` and is not there any more.
+    fn unlisted(&self, folder: &Path, listed: &BTreeMap<OsString, Seen>) -> Vec<PathBuf> {
+        let names = self.entries.folder(folder).into_iter().flat_map(Folder::names);
+        names.filter(|name| !listed.contains_key(*name)).map(|name| folder.join(name)).collect()
     }
 
     fn take_in(
@@ -165,7 +200,7 @@ impl Mirror {
         if emptied && self.trust == Trust::Doubt {
             return changes.busy.push(path.to_path_buf());
         }
-        self.adopt(path, Entry::File { stamp, settled: stamp.settled() });
+        self.entries.add_file(path, stamp);
         if known.as_ref() == Some(&bytes) {
             return;
         }
@@ -177,7 +212,7 @@ impl Mirror {
             self.store(path, bytes.get(3..).unwrap_or_default().to_vec());
             self.originals.insert(path.to_path_buf(), bytes);
         } else {
-            self.store(path, bytes);
+            self.keep(path, bytes);
         }
         if Project::is_project_file(path) {
             self.roots.changed(path);
@@ -196,10 +231,6 @@ impl Mirror {
         self.leave(path, changes);
         self.problems.insert(path.to_path_buf(), problem);
     }
-}
-
-fn list(folder: &Path) -> io::Result<BTreeMap<PathBuf, Option<fs::Metadata>>> {
-    fs::read_dir(folder)?.map(|entry| entry.map(|entry| (entry.path(), entry.metadata().ok()))).collect()
 }
 
 fn is_json(path: &Path) -> bool {

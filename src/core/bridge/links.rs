@@ -4,7 +4,8 @@ use super::{Bridge, Effect, Link, PlacePolicy, Waiting, What};
 use crate::core::{
     calls::Moment,
     error::ToolError,
-    ids::RequestId,
+    gathered::Gathered,
+    ids::{InstanceId, RequestId},
     protocol::{
         AckDisposition, CancelReason, FrameError, HEARTBEAT, HELLO_DEADLINE, Hello, HelloLevel1, Limits,
         MAX_FRAME_BYTES, MAX_PART_BYTES, MAX_PENDING_BYTES, Notice, PROTOCOL, PluginFrame, RejectCode, Request,
@@ -73,6 +74,8 @@ impl Bridge {
         if !self.places.admits(hello.place_id) {
             return Err(place_not_served(hello.place_id));
         }
+        let mut hello = hello;
+        let renamed = self.name_copy(&mut hello);
         let key = match &hello.level1 {
             Some(level1) => self.identify(now, link, &hello, level1)?,
             None => None,
@@ -95,7 +98,7 @@ impl Bridge {
         self.links.insert(link, Link::Of(key));
         let name = self.studio_name(key);
         self.note(format!("linked to {name}"));
-        self.welcome(link, key);
+        self.welcome(link, key, renamed);
         self.resend(now, link, key);
         self.probe_older(now, key);
         Ok(())
@@ -146,6 +149,8 @@ impl Bridge {
         let other = self.studios.of_place(&level1.instance_id, level1.role);
         let Some(other) = other.filter(|other| Some(other.key) != known) else { return Ok(known) };
         if !other.may_be_taken_over(now) {
+            let (key, session) = (other.key, level1.session_id.clone());
+            self.note_rival(now, key, session);
             let reason = format!("{} is open in another window that is connected", hello_name(hello));
             return Err(Refusal { code: RejectCode::DuplicateSession, reason, retry_after: Some(1) });
         }
@@ -162,6 +167,7 @@ impl Bridge {
         studio.lost_at = None;
         studio.heard_at = now;
         studio.tree = TreeState::wanted();
+        studio.gathered = Gathered::default();
         if let Some(old) = old.filter(|old| *old != link) {
             self.close(old, "the same plugin connected again");
         }
@@ -169,7 +175,7 @@ impl Bridge {
         key
     }
 
-    fn welcome(&mut self, link: LinkId, key: StudioKey) {
+    fn welcome(&mut self, link: LinkId, key: StudioKey, instance_id: Option<InstanceId>) {
         let Some(level1) = self.studios.get(key).and_then(|studio| studio.hello.level1.as_ref()) else { return };
         let welcome = Welcome {
             protocol: PROTOCOL.min(level1.protocol),
@@ -178,6 +184,7 @@ impl Bridge {
             tree_id: self.intro.tree_id.clone(),
             project: self.intro.project.clone(),
             assigned_role: level1.role,
+            instance_id,
             heartbeat_seconds: u32::try_from(HEARTBEAT.as_secs()).expect("a few seconds"),
             limits: Limits {
                 max_frame_bytes: MAX_FRAME_BYTES,
@@ -238,9 +245,10 @@ impl Bridge {
             PluginFrame::Cancelled { .. } | PluginFrame::StillRunning { .. } | PluginFrame::Alive => {}
             PluginFrame::Taken { request_id: None, part } => self.tree_part_taken(link, key, part),
             PluginFrame::Taken { request_id: Some(id), part } => self.plan_part_taken(link, &id, part),
-            PluginFrame::TreeReady { tree_id, cursor, facts } => {
+            PluginFrame::Facts { request_id, part, facts } => self.facts_part(key, request_id, part, facts),
+            PluginFrame::TreeReady { tree_id, cursor, parts, facts } => {
                 if tree_id == self.intro.tree_id {
-                    self.tree_ready(now, link, key, cursor, facts);
+                    self.tree_ready(now, link, key, cursor, (parts, facts));
                 }
             }
             PluginFrame::Edit { seq, nodes, removed } => self.edited(link, key, seq, nodes, removed),

@@ -111,7 +111,9 @@ impl Bridge {
         }
         for change in &receipt.changes {
             let what = match change.result {
-                ChangeResult::Done => format!("{:?} of {}", change.direction, change.path).to_lowercase(),
+                ChangeResult::Done => {
+                    format!("{} of {}", format!("{:?}", change.direction).to_lowercase(), change.path)
+                }
                 _ => format!("{} is held", change.path),
             };
             let reason = change.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();

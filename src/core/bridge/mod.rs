@@ -6,6 +6,7 @@
 
 mod bases;
 mod calls;
+mod copies;
 mod events;
 mod level0;
 mod links;

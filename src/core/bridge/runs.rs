@@ -61,6 +61,8 @@ struct Compared {
     #[serde(default)]
     cursor: Option<u32>,
     #[serde(default)]
+    parts: u32,
+    #[serde(default)]
     facts: Vec<Fact>,
 }
 
@@ -95,11 +97,24 @@ impl Bridge {
 
     /// The plugin has paired the tree: what it does not report is equal on both sides. The rest of
     /// a run is needed for this, without a caller and without a plan.
-    pub(super) fn tree_ready(&mut self, now: Moment, link: LinkId, studio: StudioKey, cursor: u32, facts: Vec<Fact>) {
-        let Some(known) = self.studios.get(studio).map(|studio| studio.agreement.clone()) else { return };
+    pub(super) fn tree_ready(
+        &mut self,
+        now: Moment,
+        link: LinkId,
+        studio: StudioKey,
+        cursor: u32,
+        (parts, last): (u32, Vec<Fact>),
+    ) {
+        let Some(found) = self.studios.get_mut(studio) else { return };
+        let (known, facts) = (found.agreement.clone(), found.gathered.all(None, parts, last));
         if !self.release_patches(link, studio, cursor) {
             return self.note(format!("ignored a treeReady at {cursor}, which was not the tree that was sent"));
         }
+        let Some(facts) = facts else {
+            let name = self.studio_name(studio);
+            self.note(format!("{name} differs in more than could be taken in; nothing is taken for equal"));
+            return self.resume_parked(now, studio);
+        };
         if let Some(studio) = self.studios.get_mut(studio).filter(|studio| studio.live_mode() != LiveMode::Off) {
             let unasked = studio.hello.confirmation_behavior == "Never";
             studio.live.tree_ready(unasked);
@@ -152,14 +167,16 @@ impl Bridge {
 
     pub(super) fn run_result(&mut self, now: Moment, id: &RunId, asked: &RequestBody, result: PluginResult) {
         match asked {
-            RequestBody::Sync { .. } => match unwrap_outcome(result.read::<Compared>()) {
-                Ok(compared) if compared.facts.iter().all(Fact::is_whole) => {
-                    let Compared { cursor, facts } = compared;
-                    self.advance(now, id, |run, agreement| run.compared(cursor, facts, agreement));
+            RequestBody::Sync { .. } => {
+                let request = result.request_id.clone();
+                let compared = unwrap_outcome(result.read::<Compared>());
+                match compared.and_then(|compared| self.gather(id, &request, compared)) {
+                    Ok((cursor, facts)) => {
+                        self.advance(now, id, |run, agreement| run.compared(cursor, facts, agreement))
+                    }
+                    Err(error) => self.run_failed(id, error),
                 }
-                Ok(_) => self.run_failed(id, nameless_fact()),
-                Err(error) => self.run_failed(id, error),
-            },
+            }
             RequestBody::Plan { .. } => match unwrap_outcome(result.read::<Applied>()) {
                 Ok(applied) => self.advance(now, id, |run, agreement| run.applied(&applied.results, agreement)),
                 Err(error) => self.run_failed(id, error),
@@ -171,6 +188,31 @@ impl Bridge {
             }
             RequestBody::Tool { .. } => unreachable!("a run asks for comparisons, texts and plans"),
         }
+    }
+
+    /// Differences that one frame could not hold.
+    pub(super) fn facts_part(&mut self, studio: StudioKey, request: Option<RequestId>, part: u32, facts: Vec<Fact>) {
+        let Some(studio) = self.studios.get_mut(studio) else { return };
+        let calls = &self.calls;
+        studio.gathered.retain(|request| calls.get(request).is_some());
+        if request.as_ref().is_none_or(|request| calls.get(request).is_some()) {
+            studio.gathered.take_in(request, part, facts);
+        }
+    }
+
+    /// The last differences of a comparison with those that came before.
+    fn gather(
+        &mut self,
+        run: &RunId,
+        request: &RequestId,
+        Compared { cursor, parts, facts }: Compared,
+    ) -> Result<(Option<u32>, Vec<Fact>), ToolError> {
+        let studio = self.runs.get(run).and_then(|active| self.studios.get_mut(active.studio));
+        let facts = studio.and_then(|studio| studio.gathered.all(Some(request), parts, facts)).ok_or_else(|| {
+            let what = "the differences did not all arrive: the link was lost between them, or they are too many";
+            ToolError::failed(format!("{what}; nothing was changed"), "call again")
+        })?;
+        if facts.iter().all(Fact::is_whole) { Ok((cursor, facts)) } else { Err(nameless_fact()) }
     }
 
     fn advance(

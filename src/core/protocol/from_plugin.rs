@@ -48,6 +48,8 @@ pub enum PluginFrame {
         tree_id: TreeId,
         /// As of which version.
         cursor: u32,
+        /// How many [`PluginFrame::Facts`] went before.
+        parts: u32,
         /// What differs; everything else is equal.
         facts: Vec<Fact>,
     },
@@ -59,6 +61,15 @@ pub enum PluginFrame {
         nodes: Vec<NodeId>,
         /// Nodes whose instances were deleted.
         removed: Vec<NodeId>,
+    },
+    /// A part of what differs, before the `treeReady` (no `requestId`) or result that ends it.
+    Facts {
+        /// The sync's request.
+        request_id: Option<RequestId>,
+        /// Counts 0, 1, 2 …
+        part: u32,
+        /// Some of what differs.
+        facts: Vec<Fact>,
     },
     /// How far a long request is.
     Progress {
@@ -221,8 +232,12 @@ impl PluginFrame {
                 Self::Taken { request_id, part }
             }
             "treeReady" => {
-                let TreeReady { tree_id, cursor, facts } = read(kind, fields)?;
-                Self::TreeReady { tree_id, cursor, facts }
+                let TreeReady { tree_id, cursor, parts, facts } = read(kind, fields)?;
+                Self::TreeReady { tree_id, cursor, parts, facts }
+            }
+            "facts" => {
+                let Facts { request_id, part, facts } = read(kind, fields)?;
+                Self::Facts { request_id, part, facts }
             }
             "edit" => {
                 let Edit { seq, nodes, removed } = read(kind, fields)?;
@@ -265,6 +280,17 @@ struct TreeReady {
     tree_id: TreeId,
     cursor: u32,
     #[serde(default)]
+    parts: u32,
+    #[serde(default)]
+    facts: Vec<Fact>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Facts {
+    #[serde(default)]
+    request_id: Option<RequestId>,
+    part: u32,
     facts: Vec<Fact>,
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Patch, TreePart, from_plugin::Role, plan::PlanOp, results::is_false};
-use crate::core::ids::{NodeId, RequestId, RunId, ServerId, TempId, TreeId};
+use crate::core::ids::{InstanceId, NodeId, RequestId, RunId, ServerId, TempId, TreeId};
 
 /// Anything that the server sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -94,6 +94,9 @@ pub struct Welcome {
     pub project: String,
     /// The role this link has from now on.
     pub assigned_role: Role,
+    /// The place is a copy of one that is open as well: this is its own name from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_id: Option<InstanceId>,
     /// Seconds between heartbeats.
     pub heartbeat_seconds: u32,
     /// What neither side may exceed.

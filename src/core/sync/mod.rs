@@ -28,6 +28,7 @@ pub use merging::{MergeJob, Merged};
 pub use overrides::{Forced, Override, OverrideDirection, Resolution};
 pub use plan::{Begun, Draft, Wrote};
 pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected, SyncStatus};
+pub use scope::Unasked;
 
 use self::overrides::Overrides;
 use super::{
@@ -52,17 +53,6 @@ pub struct SyncArgs {
     pub unasked: Option<Box<Unasked>>,
     /// Only this; everything else is left out.
     pub resolution: Option<Resolution>,
-}
-
-/// How far a run goes that nobody called.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unasked {
-    /// Only this part of the tree; `None` is everything.
-    pub scope: Option<Scope>,
-    /// Studio's changes are written to files.
-    pub takes: bool,
-    /// A person was seen to delete these in Studio.
-    pub deleted: Vec<NodeId>,
 }
 
 /// Why a run that found something unresolved ended, and the way on.

@@ -4,5 +4,6 @@
 mod kit;
 mod live;
 mod odd;
+mod plain;
 mod query;
 mod reconcile;

@@ -223,6 +223,44 @@ fn the_same_session_always_takes_over_and_its_old_link_is_closed() {
 }
 
 #[test]
+fn a_copy_of_a_place_that_was_never_published_gets_a_name_of_its_own() {
+    let mut rig = Rig::new();
+    let place = |session: &str| with(hello(session, 0), json!({"instanceId": "anon:x"}));
+    let first = rig.link(&place("a"));
+    let (link, out) = rig.try_link(&place("b"));
+    refused(&out, link, "duplicate_session");
+    let (link, out) = rig.try_link(&place("b"));
+    refused(&out, link, "duplicate_session");
+    rig.pass(seconds(1));
+    rig.say(first, &json!({"type": "alive", "timestamp": 0}));
+    let (second, out) = rig.try_link(&place("b"));
+    let name = out.one(second)["instanceId"].as_str().expect("a name").to_owned();
+    assert!(name.starts_with("anon:") && name != "anon:x", "{name}");
+    assert_eq!(rig.studios(), ["anon:x Loading".to_owned(), format!("{name} Loading")]);
+    assert_eq!(out.closed(first), None);
+    rig.close(second);
+    let (second, out) = rig.try_link(&with(place("b"), json!({"instanceId": name, "serverId": SERVER})));
+    assert_eq!(out.one(second).get("instanceId"), None, "it has its name by now");
+    let (third, out) = rig.try_link(&with(place("c"), json!({"role": "server"})));
+    assert_eq!(out.one(third).get("instanceId"), None, "a play test of the place has its name");
+}
+
+#[test]
+fn a_reloaded_plugin_is_not_taken_for_a_copy_of_its_place() {
+    let mut rig = Rig::new();
+    let place = |session: &str| with(hello(session, 0), json!({"instanceId": "anon:x"}));
+    rig.link(&place("a"));
+    for _ in 0..11 {
+        let (link, out) = rig.try_link(&place("b"));
+        refused(&out, link, "duplicate_session");
+        rig.pass(seconds(1));
+    }
+    rig.pass(seconds(1));
+    rig.link(&place("b"));
+    assert_eq!(rig.studios(), ["anon:x Loading"], "the old window is silent and gives way");
+}
+
+#[test]
 fn a_session_that_moved_to_a_place_with_a_live_window_is_refused() {
     let mut rig = Rig::new();
     let one = rig.link(&hello("a", 11));

@@ -171,3 +171,71 @@ fn a_sync_that_comes_while_the_tree_is_on_its_way_waits_for_it() {
     let out = rig.say(link, &answer);
     assert!(matches!(out.outcome(caller), Ok(Answer::Receipt(_))), "{out:?}");
 }
+
+/// The plugin differs in `ids`, told in one frame each; the last of them with `end`.
+fn in_parts(rig: &mut Rig, link: LinkId, ids: &[u128], request: Option<&Value>, end: &Value) -> Out {
+    let fact = |id: u128| json!({"kind": "missing", "id": NodeId(id), "path": "x", "className": "ModuleScript"});
+    let (last, before) = ids.split_last().expect("one at least");
+    for (part, id) in before.iter().enumerate() {
+        rig.say(link, &json!({"type": "facts", "requestId": request, "part": part, "facts": [fact(*id)]}));
+    }
+    rig.say(link, &with(end.clone(), json!({"parts": before.len(), "facts": [fact(*last)]})))
+}
+
+/// What is looked up after a comparison.
+fn looked_at(out: &Out) -> Vec<u128> {
+    match &out.0[..] {
+        [.., Effect::Look { ids, .. }] => ids.iter().map(|id| id.0).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn differences_that_one_frame_cannot_hold_come_in_parts() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    let nodes = (1..=3).map(|id| script(id, "1")).collect();
+    rig.event(Event::TreeBuilt { link, parts: vec![part(0, true, nodes)] });
+    let out = in_parts(&mut rig, link, &[1, 2, 3], None, &ready(5));
+    assert_eq!(looked_at(&out), [1, 2, 3]);
+    assert_eq!(rig.studios(), ["place:11 Live"]);
+    let compare = compare(&mut rig, link);
+    let answer = json!({"requestId": compare, "status": "success", "cursor": 5});
+    let out = in_parts(&mut rig, link, &[3, 1], Some(&compare), &answer);
+    assert_eq!(looked_at(&out), [3, 1]);
+}
+
+/// Ask for a sync; the id of the comparison that the plugin gets.
+fn compare(rig: &mut Rig, link: LinkId) -> Value {
+    let (_, out) = rig.call(None, PATIENCE, Ask::Sync(SyncArgs::default()));
+    let Some(Effect::CatchUp { run, .. }) = out.0.last() else { panic!("{out:?}") };
+    let out = rig.event(Event::CaughtUp { run: run.clone(), result: Ok(5) });
+    out.of_type(link, "sync")[0]["requestId"].clone()
+}
+
+#[test]
+fn a_studio_whose_differences_are_too_many_is_loaded_and_nothing_is_taken_for_equal() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    rig.event(Event::TreeBuilt { link, parts: vec![part(0, true, vec![script(1, "1")])] });
+    let out = rig.say(link, &with(ready(5), json!({"parts": 9})));
+    assert!(out.0.iter().any(|effect| matches!(effect, Effect::Note(text) if text.contains("could be taken in"))));
+    assert_eq!(rig.studios(), ["place:11 Live"]);
+    assert_eq!(rig.bridge.base(None, NodeId(1)), None);
+}
+
+#[test]
+fn a_comparison_whose_parts_were_lost_with_the_link_fails_and_changes_nothing() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    rig.load(link, 5, vec![script(1, "1")], &json!([]));
+    let compare = compare(&mut rig, link);
+    rig.say(link, &json!({"type": "facts", "requestId": compare, "part": 0, "facts": []}));
+    rig.close(link);
+    let id = compare.as_str().expect("an id");
+    let link = rig.link(&hello_again("a", 1, &[], &[id]));
+    let out = rig.say(link, &json!({"requestId": compare, "status": "success", "cursor": 5, "parts": 1, "facts": []}));
+    let [(_, outcome)] = &out.settled()[..] else { panic!("{out:?}") };
+    assert!(outcome.as_ref().expect_err("it failed").message.contains("did not all arrive"));
+    assert_eq!(out.of_type(link, "plan"), [] as [Value; 0]);
+}
