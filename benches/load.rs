@@ -145,8 +145,8 @@ async fn dial(port: u16, path: &str) -> Socket {
 }
 
 async fn ask(backend: &Backend, studio: &str, name: &'static str) -> Value {
-    let ask = Ask::Tool { name, args: json!({}) };
-    let call = Call { studio: Some(studio.to_owned()), patience: Duration::from_secs(30), ask };
+    let ask = Ask::Tool { name, args: json!({}), changes: name == "change" };
+    let call = Call { studio: Some(studio.to_owned()), patience: Duration::from_secs(30), ask, operation: None };
     match backend.hub.call(call, None).await {
         Ok(Answer::Tool(response)) => response,
         other => panic!("{name}: {other:?}"),
@@ -183,7 +183,7 @@ async fn reads(backend: &Backend) -> Duration {
 
 async fn until_live(backend: &Backend, count: usize) {
     loop {
-        let status = Call { studio: None, patience: Duration::from_secs(2), ask: Ask::Status };
+        let status = Call { studio: None, patience: Duration::from_secs(2), ask: Ask::Status, operation: None };
         let Ok(Answer::Status { studios, .. }) = backend.hub.call(status, None).await else { continue };
         let live = studios.iter().filter(|studio| studio.link == rojo_mcp::core::studios::LinkStatus::Live).count();
         if live == count {

@@ -25,7 +25,7 @@ use std::{
 };
 
 pub use names::{NameError, ScriptFile};
-pub use place::Sources;
+pub use place::{Rules, Sources};
 
 use self::exchange::Means;
 use crate::core::text::{ScriptText, TextHash};
@@ -66,6 +66,14 @@ pub enum WriteError {
     /// No file name gives an instance of that name.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// The project's own rules make something else of it, or nothing.
+    #[error("{} would not be read as that script: {why}", .path.display())]
+    NotReadBack {
+        /// Which file.
+        path: PathBuf,
+        /// What would become of it.
+        why: String,
+    },
     /// The system's words.
     #[error("{} cannot be written: {source}", .path.display())]
     Io {
@@ -110,7 +118,8 @@ pub fn replace(sources: &Sources, path: &Path, base: TextHash, text: &ScriptText
 /// Make a script of that name in `folder`.
 ///
 /// # Errors
-/// No file name would be read back as that name, or something is in the way.
+/// No file name would be read back as that name, by Rojo's rules or the project's own, or something
+/// is in the way.
 pub fn create(
     sources: &Sources,
     folder: &Path,
@@ -119,6 +128,7 @@ pub fn create(
     text: &ScriptText,
 ) -> Result<PathBuf, WriteError> {
     let file_name = names::file_name(name, kind)?;
+    sources.reads_back(&folder.join(&file_name), name, kind)?;
     let folder = sources.folder(folder)?;
     let path = folder.join(&file_name);
     if names::is_taken(&folder, &file_name, name).map_err(|error| WriteError::io(&folder, error))? {

@@ -151,8 +151,7 @@ fn page(routes: &Routes, path: &str) -> Response<Body> {
         return text(StatusCode::NOT_FOUND, "there is nothing here; agents use /mcp\n");
     }
     let project = routes.session.project();
-    let problems: String =
-        routes.session.problems().iter().map(|problem| format!("problem: {}\n", problem.message)).collect();
+    let problems: String = routes.session.problems().iter().map(|problem| format!("problem: {problem}\n")).collect();
     text(
         StatusCode::OK,
         format!(

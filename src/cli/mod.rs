@@ -17,6 +17,7 @@ mod server;
 mod show;
 mod status;
 mod sync;
+mod undo;
 
 use std::{ffi::OsString, io::Write as _, path::PathBuf, process::ExitCode};
 
@@ -46,6 +47,7 @@ enum Command {
     Serve(serve::ServeCommand),
     Mcp(mcp::McpCommand),
     Sync(sync::SyncCommand),
+    Undo(undo::UndoCommand),
     Status(status::StatusCommand),
     Logs(logs::LogsCommand),
     Doctor(doctor::DoctorCommand),
@@ -144,6 +146,7 @@ pub fn run() -> anyhow::Result<ExitCode> {
         Command::Serve(command) => command.run().map(|()| Exit::Done),
         Command::Mcp(command) => command.run().map(|()| Exit::Done),
         Command::Sync(command) => command.run(),
+        Command::Undo(command) => command.run(),
         Command::Status(command) => command.run(),
         Command::Logs(command) => command.run(),
         Command::Doctor(command) => command.run(),

@@ -33,10 +33,10 @@ impl ServeCommand {
         let mut health = running.session.health();
         let outcome = tokio::select! {
             () = stop => Ok(()),
-            Ok(dead) = health.wait_for(|health| *health != Health::Live) => {
+            Ok(dead) = health.wait_for(|health| matches!(health, Health::Dead { .. })) => {
                 let why = match &*dead {
                     Health::Dead { reason } => reason.clone(),
-                    Health::Live => String::new(),
+                    Health::Live | Health::Behind { .. } => String::new(),
                 };
                 Err(Failure::new(format!("the files are no longer followed: {why}"), "start it again, and report this"))
             }
@@ -63,8 +63,7 @@ fn banner(running: &server::Running) -> String {
         crate::host_and_port(address),
     );
     for problem in running.session.problems() {
-        let path = problem.path.map(|path| format!("{}: ", path.display())).unwrap_or_default();
-        text.push_str(&format!("  Problem: {path}{}\n", problem.message));
+        text.push_str(&format!("  Problem: {problem}\n"));
     }
     if !address.ip().is_loopback() {
         text.push_str(

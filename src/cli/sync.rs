@@ -99,16 +99,7 @@ impl SyncCommand {
             }
             None => Err(no_server("start one (rojo-mcp serve), or wait for Studio here (--wait)")),
         };
-        if self.json {
-            print_json(&answer);
-        }
-        let Told { structure, .. } = answer.map_err(|error| tool_failure(&error))?;
-        let receipt = Receipt::deserialize(&structure)
-            .map_err(|error| Failure::new(format!("the receipt is malformed: {error}"), "report this"))?;
-        if !self.json {
-            show::print(&show::receipt(&receipt, &structure));
-        }
-        Ok(Exit::of_receipt(&receipt))
+        finish(answer, self.json)
     }
 
     /// `None`: no server runs, and none is to be started.
@@ -168,6 +159,20 @@ impl SyncCommand {
         }
         Value::Object(args)
     }
+}
+
+/// Print a receipt, and say with which status it ends.
+pub(super) fn finish(answer: Answer, json: bool) -> Result<Exit, Failure> {
+    if json {
+        print_json(&answer);
+    }
+    let Told { structure, .. } = answer.map_err(|error| tool_failure(&error))?;
+    let receipt = Receipt::deserialize(&structure)
+        .map_err(|error| Failure::new(format!("the receipt is malformed: {error}"), "report this"))?;
+    if !json {
+        show::print(&show::receipt(&receipt, &structure));
+    }
+    Ok(Exit::of_receipt(&receipt))
 }
 
 /// Nothing was sent, since there is nobody to send it to.

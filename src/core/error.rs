@@ -100,6 +100,24 @@ impl ToolError {
         )
     }
 
+    /// Where the outcome may be known later.
+    pub(crate) fn ask_get_call(mut self, id: &str) -> Self {
+        if self.code == ErrorCode::OutcomeUnknown {
+            self.hint = format!("ask `get_call` with id {id:?} what became of it before you repeat a change");
+        }
+        self
+    }
+
+    /// The same end, for a call that was not sent yet.
+    pub(crate) fn not_sent(&self) -> Self {
+        let code = match self.code {
+            ErrorCode::OutcomeUnknown => ErrorCode::Failed,
+            ErrorCode::StudioLeft => ErrorCode::StudioLeft,
+            _ => return self.clone(),
+        };
+        Self::new(code, "Studio or the server went away before this call was sent; it did not run", "call again")
+    }
+
     pub(crate) fn cancelled() -> Self {
         Self::new(ErrorCode::Cancelled, "the caller cancelled", "call again if it is still wanted")
     }

@@ -95,6 +95,10 @@ text_id!(
     RequestId
 );
 text_id!(
+    /// One change, for as long as its outcome is kept: an id of its caller's.
+    OperationId
+);
+text_id!(
     /// One run of `sync`; joins the requests it is made of.
     RunId
 );

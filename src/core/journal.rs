@@ -44,6 +44,15 @@ pub struct Line {
     /// The instance, in every process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<InstanceKey>,
+    /// What it stands below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<InstanceKey>,
+    /// Its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What both sides had agreed on before (absent: nothing).
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "known")]
+    pub base: Option<Side>,
     /// Its class.
     pub class_name: String,
     /// Its file, relative to the project.
@@ -59,6 +68,22 @@ pub struct Line {
     /// What became of it. Absent: not known, the server ended in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ChangeResult>,
+}
+
+/// An absent text that is known to be absent is null, one that is not known is left out.
+mod known {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Side;
+
+    #[expect(clippy::ref_option, reason = "serde passes a reference")]
+    pub fn serialize<S: Serializer>(side: &Option<Side>, serializer: S) -> Result<S::Ok, S::Error> {
+        side.flatten().serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Side>, D::Error> {
+        Side::deserialize(deserializer).map(Some)
+    }
 }
 
 impl Entry {

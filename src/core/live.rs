@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::{
     ids::{NodeId, RunId},
-    protocol::{PatchOp, Scope},
+    protocol::{PatchOp, Role, Scope},
+    studios::Studio,
     sync::{Change, ChangeResult, Receipt},
 };
 
@@ -153,5 +154,18 @@ impl Live {
     /// What nobody could decide, by path.
     pub fn held(&self) -> impl Iterator<Item = &Change> {
         self.held.values()
+    }
+}
+
+impl Studio {
+    /// Which changes are carried over as they are made.
+    pub fn live_mode(&self) -> LiveMode {
+        let edits = self.hello.level1.as_ref().is_some_and(|hello| hello.role == Role::Edit);
+        match &self.hello {
+            // Who wants to be asked about each change cannot be: there is no view for it yet.
+            hello if !edits || hello.one_shot_sync || hello.confirmation_behavior == "Always" => LiveMode::Off,
+            hello if hello.two_way_sync => LiveMode::TwoWay,
+            _ => LiveMode::Push,
+        }
     }
 }

@@ -12,7 +12,7 @@ use super::{
     error::{ErrorCode, ToolError},
     gathered::Gathered,
     ids::{InstanceId, SessionId},
-    live::{Live, LiveMode},
+    live::Live,
     protocol::{Hello, Patch, Role, TreePart},
 };
 
@@ -23,6 +23,14 @@ pub struct LinkId(pub u64);
 /// One Studio in the registry, for as long as it is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StudioKey(u64);
+
+#[cfg(test)]
+impl StudioKey {
+    /// A key of no Studio.
+    pub(super) const fn for_tests(number: u64) -> Self {
+        Self(number)
+    }
+}
 
 /// How long a Studio whose link was lost may take to come back.
 pub const GRACE: Duration = Duration::from_secs(15);
@@ -116,17 +124,6 @@ impl Studio {
         matches!(self.tree, TreeState::Ready { .. })
     }
 
-    /// Which changes are carried over as they are made.
-    pub fn live_mode(&self) -> LiveMode {
-        let edits = self.is_level1() && self.role() == Role::Edit;
-        match &self.hello {
-            // Who wants to be asked about each change cannot be: there is no view for it yet.
-            hello if !edits || hello.one_shot_sync || hello.confirmation_behavior == "Always" => LiveMode::Off,
-            hello if hello.two_way_sync => LiveMode::TwoWay,
-            _ => LiveMode::Push,
-        }
-    }
-
     fn session(&self) -> Option<&SessionId> {
         self.hello.level1.as_ref().map(|hello| &hello.session_id)
     }
@@ -180,6 +177,7 @@ impl Studio {
             held: self.live.held().take(MOST_HELD).map(|change| change.path.clone()).collect(),
             plugin_version: level1.map(|hello| hello.plugin_version.clone()),
             protocol: level1.map_or(0, |hello| hello.protocol),
+            busy: None,
         }
     }
 }
@@ -213,6 +211,22 @@ pub struct StudioStatus {
     pub plugin_version: Option<String>,
     /// 0 for a foreign plugin.
     pub protocol: u32,
+    /// What runs there and may change something; further changes wait for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<Busy>,
+}
+
+/// A call that changes something and is under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Busy {
+    /// What it runs.
+    pub tool: String,
+    /// Its id, for `get_call`.
+    pub call: String,
+    /// For how long.
+    pub seconds: u64,
+    /// How many wait for it.
+    pub queued: usize,
 }
 
 /// How a link is.

@@ -1,25 +1,50 @@
 //! Where files may be written: inside the project's sources, as they are at that moment.
 
 use std::{
-    fs,
+    fmt, fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use super::WriteError;
+use super::{ScriptFile, WriteError};
+
+/// Says why a new file would not be read as a script of that name and kind.
+pub type Rules = Arc<dyn Fn(&Path, &str, ScriptFile) -> Result<(), String> + Send + Sync>;
 
 /// The places that a project takes its files from.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Sources {
     folder: PathBuf,
     roots: Vec<PathBuf>,
     outside: bool,
+    rules: Option<Rules>,
+}
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Sources");
+        shown.field("folder", &self.folder).field("roots", &self.roots).field("outside", &self.outside);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Sources {
     /// The `$path`s of the project in `folder`. Those that lead out of that folder count only if
     /// `outside`.
     pub fn new(folder: PathBuf, roots: Vec<PathBuf>, outside: bool) -> Self {
-        Self { folder, roots, outside }
+        Self { folder, roots, outside, rules: None }
+    }
+
+    /// Make no file against the project's own rules: `globIgnorePaths` and `syncRules`.
+    #[must_use]
+    pub fn with_rules(self, rules: Rules) -> Self {
+        Self { rules: Some(rules), ..self }
+    }
+
+    /// Whether a new file at `path` would be read as a script called `name`.
+    pub(super) fn reads_back(&self, path: &Path, name: &str, kind: ScriptFile) -> Result<(), WriteError> {
+        let Some(rules) = &self.rules else { return Ok(()) };
+        rules(path, name, kind).map_err(|why| WriteError::NotReadBack { path: path.to_path_buf(), why })
     }
 
     /// Where the existing file `path` really is.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::core::{
     console,
-    studios::StudioStatus,
+    studios::{Busy, StudioStatus},
     sync::{Change, ChangeResult, Direction, Receipt, Rejected},
 };
 
@@ -94,6 +94,9 @@ pub struct Script {
     /// The first line that was left out at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<usize>,
+    /// What makes the server's tree other than the files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// How file and Studio stand.
@@ -246,6 +249,9 @@ impl fmt::Display for Status {
                 studio.mode,
                 studio.protocol
             )?;
+            if let Some(Busy { tool, call, seconds, queued }) = &studio.busy {
+                writeln!(f, "  {tool} (call {call}) runs for {seconds} s; {queued} change(s) wait for it")?;
+            }
         }
         for problem in &self.problems {
             writeln!(f, "problem: {}\n  next: {}", problem.what, problem.next)?;
@@ -265,6 +271,7 @@ impl fmt::Display for Script {
             let next = self.next.map_or(String::new(), |line| format!("; next: lines [{line}, …]"));
             writeln!(f, "truncated: from line {} of {}{next}", self.first_line, self.total_lines)?;
         }
+        self.warning.iter().try_for_each(|warning| writeln!(f, "warning: {warning}"))?;
         write!(f, "\n{}", self.source)
     }
 }
@@ -307,19 +314,22 @@ pub struct Synced {
     /// Files that could not be read; their last good version was compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// What makes the server's tree other than the files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 impl Synced {
     /// The receipt, with as many changes as an agent can take.
-    pub fn new(mut receipt: Receipt, mut problems: Vec<String>) -> Self {
-        problems.truncate(MAX_PROBLEMS);
+    pub fn new(mut receipt: Receipt, problems: &[crate::session::Problem], warning: Option<String>) -> Self {
+        let problems = problems.iter().take(MAX_PROBLEMS).map(ToString::to_string).collect();
         let total = receipt.changes.len();
         let truncated = total > MAX_CHANGES;
         if truncated {
             receipt.changes.sort_by_key(|change| matches!(change.result, ChangeResult::Done | ChangeResult::Planned));
             receipt.changes.truncate(MAX_CHANGES);
         }
-        Self { receipt, total, truncated, problems }
+        Self { receipt, total, truncated, problems, warning }
     }
 }
 
@@ -346,7 +356,8 @@ impl fmt::Display for Synced {
         if self.truncated {
             write!(f, "\ntruncated: {} of {} listed; sync fewer `paths`", changes.len(), self.total)?;
         }
-        self.problems.iter().try_for_each(|problem| write!(f, "\nproblem: {problem}"))
+        self.problems.iter().try_for_each(|problem| write!(f, "\nproblem: {problem}"))?;
+        self.warning.iter().try_for_each(|warning| write!(f, "\nwarning: {warning}"))
     }
 }
 
@@ -383,7 +394,7 @@ impl fmt::Display for Change {
 }
 
 /// The word that stands for an enum's value in JSON.
-fn word(value: &impl Serialize) -> String {
+pub(super) fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,
         Ok(other) => other.to_string(),

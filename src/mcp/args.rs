@@ -12,7 +12,7 @@ use crate::core::{console::Level, error::ToolError, ids::OpId, protocol::SyncMod
 pub struct StatusArgs {}
 
 /// Bring scripts and folders on disk and in Studio together, as they are now. Edits of one side go to the other, edits of both are merged. One line per change; unresolved ones are left alone.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SyncArgs {
     /// Which Studio, if several are connected
@@ -31,10 +31,13 @@ pub struct SyncArgs {
     /// Agree to removing many instances in Studio whose files are gone
     #[serde(default)]
     pub allow_removals: bool,
+    /// Your id for this change: called again with it, it does not run again and answers the same
+    #[serde(default, skip_serializing)]
+    pub operation_id: Option<String>,
 }
 
 /// Settle one conflict that a sync left: both sides get the same text. It is refused if either side is not as the receipt said.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResolveArgs {
     /// Which Studio, if several are connected
@@ -56,10 +59,31 @@ pub struct ResolveArgs {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub studio_hash: Option<TextHash>,
+    /// Your id for this change: called again with it, it does not run again and answers the same
+    #[serde(default, skip_serializing)]
+    pub operation_id: Option<String>,
+}
+
+/// Take an earlier sync back, on disk and in Studio together. What was changed since is left as it is.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UndoArgs {
+    /// Which Studio, if several are connected
+    #[serde(default)]
+    pub studio: Option<String>,
+    /// `journal` of a sync's answer; the last sync if absent
+    #[serde(default)]
+    pub change: Option<u64>,
+    /// Take back what can be, even if something cannot
+    #[serde(default)]
+    pub partial: bool,
+    /// Your id for this change: called again with it, it does not run again and answers the same
+    #[serde(default, skip_serializing)]
+    pub operation_id: Option<String>,
 }
 
 /// Whose text counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Take {
     /// The file's.
@@ -118,6 +142,9 @@ pub struct RunCodeArgs {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 600))]
     pub timeout: Option<f64>,
+    /// Your id for this change: called again with it, it does not run again and answers the same
+    #[serde(default, rename = "operationId", skip_serializing)]
+    pub operation_id: Option<String>,
 }
 
 /// What Studio printed: prints, warnings, errors with their stack. Give `next` of the last answer as `since` to go on.

@@ -50,7 +50,15 @@ impl Backend {
         ask: Ask,
         progress: Option<ProgressSink>,
     ) -> Result<Answer, ToolError> {
-        self.hub.call(Call { studio, patience, ask }, progress).await
+        self.hub.call(Call { studio, patience, ask, operation: None }, progress).await
+    }
+
+    /// Call a Studio for a change, which has one outcome if its caller gave it an id.
+    ///
+    /// # Errors
+    /// As the bridge settles it.
+    pub async fn change(&self, call: Call, progress: Option<ProgressSink>) -> Result<Answer, ToolError> {
+        self.hub.call(call, progress).await
     }
 
     /// Have the tree hold what the disk holds now.

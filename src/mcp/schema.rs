@@ -24,6 +24,11 @@ pub fn output<T: JsonSchema>() -> JsonObject {
     schema.remove("additionalProperties");
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
     if let Value::Object(properties) = properties {
+        properties
+            .values_mut()
+            .filter_map(Value::as_object_mut)
+            .flat_map(|property| property.values_mut())
+            .for_each(undescribe);
         let error = json!({
             "type": "object",
             "properties": { "code": { "type": "string" }, "message": { "type": "string" }, "hint": { "type": "string" } }
@@ -31,6 +36,21 @@ pub fn output<T: JsonSchema>() -> JsonObject {
         properties.insert("error".into(), error);
     }
     schema
+}
+
+/// Take the descriptions away: what lies deeper in an answer says by its name what it is, and every
+/// agent pays for the list.
+fn undescribe(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if object.get("description").is_some_and(Value::is_string) {
+                object.remove("description");
+            }
+            object.values_mut().for_each(undescribe);
+        }
+        Value::Array(items) => items.iter_mut().for_each(undescribe),
+        _ => {}
+    }
 }
 
 fn plain<T: JsonSchema>() -> JsonObject {

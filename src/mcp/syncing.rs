@@ -4,16 +4,18 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use super::{
     answers::Synced,
-    args::{ResolveArgs, SyncArgs, Take},
+    args::{ResolveArgs, SyncArgs, Take, UndoArgs},
     backend::{Backend, ProgressSink},
-    tools::{problem_lines, wrong_answer},
+    operations::claim,
+    tools::wrong_answer,
 };
 use crate::{
     core::{
-        bridge::{Answer, Ask},
+        bridge::{Answer, Ask, Call},
         error::ToolError,
+        ids::OpId,
         protocol::SyncMode,
-        sync::{self, Forced, Resolution},
+        sync::{self, Forced, Resolution, Undo},
     },
     session::Target,
 };
@@ -28,26 +30,21 @@ pub(super) async fn run_sync(
     args: SyncArgs,
     progress: Option<ProgressSink>,
 ) -> Result<Synced, ToolError> {
-    let SyncArgs { studio, mode, paths, overrides, allow_removals } = args;
+    let claim = claim("sync", args.operation_id.as_deref(), &args)?;
+    let SyncArgs { studio, mode, paths, overrides, allow_removals, operation_id: _ } = args;
     let overrides = overrides.unwrap_or_default();
     check_overrides(&overrides)?;
     let paths = paths.map(|paths| project_paths(&backend, paths)).transpose()?;
     let patience = if progress.is_some() { REVIEW_PATIENCE } else { SYNC_PATIENCE };
     let args = sync::SyncArgs { mode, paths, overrides, allow_removals, ..sync::SyncArgs::default() };
-    run(&backend, studio, patience, args, progress).await
+    run(&backend, Call { studio, patience, ask: Ask::Sync(args), operation: claim }, progress).await
 }
 
-async fn run(
-    backend: &Backend,
-    studio: Option<String>,
-    patience: Duration,
-    args: sync::SyncArgs,
-    progress: Option<ProgressSink>,
-) -> Result<Synced, ToolError> {
-    match backend.call(studio, patience, Ask::Sync(args), progress).await? {
+async fn run(backend: &Backend, call: Call, progress: Option<ProgressSink>) -> Result<Synced, ToolError> {
+    match backend.change(call, progress).await? {
         Answer::Receipt(mut receipt) => {
             backend.name_files(&mut receipt);
-            Ok(Synced::new(receipt, problem_lines(backend)))
+            Ok(Synced::new(receipt, &backend.session.problems(), backend.session.warning()))
         }
         _ => Err(wrong_answer("sync")),
     }
@@ -58,7 +55,9 @@ pub(super) async fn resolve(
     args: ResolveArgs,
     progress: Option<ProgressSink>,
 ) -> Result<Synced, ToolError> {
-    let ResolveArgs { studio, id, take, text, disk_hash, studio_hash } = args;
+    let claim = claim("resolve", args.operation_id.as_deref(), &args)?;
+    let ResolveArgs { studio, id, take, text, disk_hash, studio_hash, operation_id: _ } = args;
+    check_id("id", &id)?;
     let take = match (take, text) {
         (Take::Disk, None) => Forced::Push,
         (Take::Studio, None) => Forced::Pull,
@@ -70,16 +69,46 @@ pub(super) async fn resolve(
     };
     let resolution = Some(Resolution { id, take, disk: disk_hash, studio: studio_hash });
     let args = sync::SyncArgs { mode: SyncMode::Fastfail, resolution, ..sync::SyncArgs::default() };
-    run(&backend, studio, SYNC_PATIENCE, args, progress).await
+    let call = Call { studio, patience: SYNC_PATIENCE, ask: Ask::Sync(args), operation: claim };
+    run(&backend, call, progress).await
 }
 
-/// Two decisions about one change would leave one of them out.
+pub(super) async fn undo(
+    backend: Arc<Backend>,
+    args: UndoArgs,
+    progress: Option<ProgressSink>,
+) -> Result<Synced, ToolError> {
+    let claim = claim("undo", args.operation_id.as_deref(), &args)?;
+    let UndoArgs { studio, change, partial, operation_id: _ } = args;
+    let mode = if partial { SyncMode::Standard } else { SyncMode::Fastfail };
+    let undo = Some(Undo { journal: change });
+    let args = sync::SyncArgs { mode, undo, ..sync::SyncArgs::default() };
+    let call = Call { studio, patience: SYNC_PATIENCE, ask: Ask::Sync(args), operation: claim };
+    run(&backend, call, progress).await
+}
+
+/// Each is about something, and no two about the same: one of them would be left out.
 fn check_overrides(overrides: &[sync::Override]) -> Result<(), ToolError> {
     let mut seen = HashSet::new();
-    match overrides.iter().position(|one| !seen.insert(&one.id)) {
-        Some(at) => Err(ToolError::bad_arguments(format!("argument `overrides[{at}].id`: it is there twice"))),
-        None => Ok(()),
+    for (at, one) in overrides.iter().enumerate() {
+        check_id(&format!("overrides[{at}].id"), &one.id)?;
+        if !seen.insert(&one.id) {
+            return Err(ToolError::bad_arguments(format!("argument `overrides[{at}].id`: it is there twice")));
+        }
     }
+    Ok(())
+}
+
+fn check_id(argument: &str, id: &OpId) -> Result<(), ToolError> {
+    let OpId::Temp(temp) = id else { return Ok(()) };
+    let number = temp.as_str().strip_prefix('x').unwrap_or_default();
+    if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(());
+    }
+    let shown: String = temp.as_str().chars().take(80).collect();
+    Err(ToolError::bad_arguments(format!(
+        "argument `{argument}`: an id is 32 hex digits and a tempId is x with a number, got {shown:?}"
+    )))
 }
 
 /// Paths as a person or agent writes them, as paths below the project's folder.

@@ -13,11 +13,13 @@ use super::{
     },
     args::{GetConsoleOutputArgs, GetScriptArgs, GetStudioModeArgs, RunCodeArgs, StatusArgs, parse},
     backend::{Backend, ProgressSink},
+    get_call::get_call,
+    operations::claim,
     schema, syncing,
 };
 use crate::{
     core::{
-        bridge::{Answer, Ask, StudioScript},
+        bridge::{Answer, Ask, Call, StudioScript},
         console::{Level, Line, Page, Query},
         error::ToolError,
         ids::NodeId,
@@ -28,7 +30,7 @@ use crate::{
 };
 
 /// How long `status` waits; it needs no Studio.
-const STATUS_PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const STATUS_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a read waits for Studio.
 const READ_PATIENCE: Duration = Duration::from_secs(10);
 /// How long `run_code` waits unless it says otherwise.
@@ -113,9 +115,11 @@ pub fn catalogue() -> Vec<Tool> {
         Tool::new("status", "Status", Kind::Read, status),
         Tool::new("sync", "Sync files and Studio", Kind::Change, syncing::run_sync),
         Tool::new("resolve", "Settle a conflict", Kind::Change, syncing::resolve),
+        Tool::new("undo", "Take a sync back", Kind::Change, syncing::undo),
         Tool::new("get_script", "Read a script in Studio", Kind::Read, get_script),
         Tool::new("run_code", "Run Luau in Studio", Kind::Change, run_code),
         Tool::new("get_console_output", "Studio's output", Kind::Read, get_console_output),
+        Tool::new("get_call", "What became of a call", Kind::Read, get_call),
         Tool::new("get_studio_mode", "Studio's mode", Kind::Read, get_studio_mode),
     ]
 }
@@ -129,9 +133,9 @@ async fn status(
         return Err(wrong_answer("status"));
     };
     let project = backend.session.project();
-    let next = "mend the file; it is read again as soon as it is saved";
+    let problems = backend.session.problems().into_iter();
     let mut problems: Vec<Problem> =
-        problem_lines(&backend).into_iter().map(|what| Problem { what, next: next.into() }).collect();
+        problems.map(|problem| Problem { what: problem.to_string(), next: problem.hint().into() }).collect();
     problems.extend(
         backend.store.problem().map(|StoreProblem { what, next }| Problem { what: what.clone(), next: next.clone() }),
     );
@@ -146,16 +150,6 @@ async fn status(
         calls: waiting,
         problems,
     })
-}
-
-pub(super) fn problem_lines(backend: &Backend) -> Vec<String> {
-    let problems = backend.session.problems().into_iter();
-    problems
-        .map(|problem| match &problem.path {
-            Some(path) => format!("{}: {}", path.display(), problem.message),
-            None => problem.message,
-        })
-        .collect()
 }
 
 async fn get_script(
@@ -173,7 +167,7 @@ async fn get_script(
     let look = backend.session.look(&[id]).1.into_iter().flatten().next();
     let disk = look.as_ref().and_then(|look| look.hash);
     let fs_path = look.and_then(|look| look.fs_path).map(|path| path.to_string_lossy().replace('\\', "/"));
-    Ok(script_answer(script, base, disk, fs_path, lines))
+    Ok(Script { warning: backend.session.warning(), ..script_answer(script, base, disk, fs_path, lines) })
 }
 
 fn find_script(backend: &Backend, args: &GetScriptArgs) -> Result<NodeId, ToolError> {
@@ -239,6 +233,7 @@ fn script_answer(
         first_line: from,
         truncated,
         next: (last < all.len()).then_some(last + 1),
+        warning: None,
     }
 }
 
@@ -252,11 +247,25 @@ async fn run_code(
         Some(seconds) if (1.0..=600.0).contains(&seconds) => Duration::from_secs_f64(seconds),
         Some(_) => return Err(ToolError::bad_arguments("argument `timeout`: from 1 to 600 seconds")),
     };
-    let response = passthrough(&backend, "run_code", args.studio.clone(), patience, &args, progress).await?;
+    let claim = claim("run_code", args.operation_id.as_deref(), &(&args.studio, &args))?;
+    let ask = Ask::Tool { name: "run_code", args: to_json(&args), changes: true };
+    let call = Call { studio: args.studio, patience, ask, operation: claim };
+    match backend.change(call, progress).await? {
+        Answer::Tool(response) => run_code_answer(response),
+        _ => Err(wrong_answer("run_code")),
+    }
+}
+
+/// The plugin's response as agents see it.
+pub(super) fn run_code_answer(response: Value) -> Result<RunCode, ToolError> {
     match response {
         Value::String(text) => Ok(RunCode::from_text(text).bounded()),
         response => read_response(response).map(RunCode::bounded),
     }
+}
+
+pub(super) fn to_json(args: &impl Serialize) -> Value {
+    serde_json::to_value(args).expect("arguments came from JSON")
 }
 
 async fn get_console_output(
@@ -335,7 +344,7 @@ fn read_response<T: DeserializeOwned>(response: Value) -> Result<T, ToolError> {
     })
 }
 
-/// Have the plugin carry out the tool of the same name with the same arguments.
+/// Have the plugin carry out the tool of the same name, which only looks, with the same arguments.
 async fn passthrough<A: Serialize>(
     backend: &Backend,
     name: &'static str,
@@ -344,8 +353,8 @@ async fn passthrough<A: Serialize>(
     args: &A,
     progress: Option<ProgressSink>,
 ) -> Result<Value, ToolError> {
-    let args = serde_json::to_value(args).expect("arguments came from JSON");
-    match backend.call(studio, patience, Ask::Tool { name, args }, progress).await? {
+    let ask = Ask::Tool { name, args: to_json(args), changes: false };
+    match backend.call(studio, patience, ask, progress).await? {
         Answer::Tool(response) => Ok(response),
         _ => Err(wrong_answer(name)),
     }

@@ -12,7 +12,7 @@ mod socket;
 mod tests;
 mod write;
 
-use std::{convert::Infallible, net::IpAddr, sync::Arc};
+use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
 
 use http_body_util::combinators::BoxBody;
 use hyper::{
@@ -34,16 +34,18 @@ pub struct RojoApi {
     sockets: Sockets,
     writes: Writes,
     opener: Opener,
+    /// A client of a socket that takes nothing for so long is dropped.
+    patience: Duration,
 }
 
 impl RojoApi {
     /// The API over `session`.
     pub fn new(session: Arc<ServeSession>) -> Arc<Self> {
-        Self::with_opener(session, open::with_the_system)
+        Self::with(session, open::with_the_system, socket::PATIENCE)
     }
 
-    fn with_opener(session: Arc<ServeSession>, opener: Opener) -> Arc<Self> {
-        Arc::new(Self { session, sockets: Sockets::default(), writes: Writes::default(), opener })
+    fn with(session: Arc<ServeSession>, opener: Opener, patience: Duration) -> Arc<Self> {
+        Arc::new(Self { session, sockets: Sockets::default(), writes: Writes::default(), opener, patience })
     }
 
     /// How many official plugins are connected, now and from now on.

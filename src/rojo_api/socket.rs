@@ -30,7 +30,7 @@ use crate::{
 
 /// A client that takes nothing for so long is dropped. What it misses meanwhile is not kept for
 /// it: it lies in the session's history, which is bounded.
-const SEND_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The close code for a cursor that leads nowhere; the range is free for applications.
 const CURSOR_GONE: u16 = 4004;
@@ -137,7 +137,10 @@ async fn send_changes(api: &RojoApi, sender: &mut SplitSink<Socket, Message>, mu
                 Ok(packet) => packet,
                 Err(error) => return Some(close(CloseCode::Error, &error.to_string())),
             };
-            let sent = tokio::time::timeout(SEND_TIMEOUT, sender.send(Message::Binary(packet.into()))).await;
+            let sent = tokio::time::timeout(api.patience, sender.send(Message::Binary(packet.into()))).await;
+            if sent.is_err() {
+                log::info!("a client that takes no messages any more is let go");
+            }
             sent.ok()?.ok()?;
             cursor = batch.cursor;
             place.reached(cursor);

@@ -29,30 +29,37 @@ use crate::session::{ServeSession, Target};
 struct Server {
     folder: TempDir,
     session: Arc<ServeSession>,
+    api: Arc<RojoApi>,
     address: std::net::SocketAddr,
 }
 
 impl Server {
     async fn start(files: &[(&str, &str)]) -> Self {
+        Self::with_patience(files, super::socket::PATIENCE).await
+    }
+
+    /// With so much patience for clients that take no messages.
+    async fn with_patience(files: &[(&str, &str)], patience: Duration) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         for (path, text) in files {
             let path = folder.path().join(path);
             fs::create_dir_all(path.parent().expect("it lies in the folder")).expect("folders can be made");
             fs::write(path, text).expect("a file can be written");
         }
-        Self::at(folder.path().to_path_buf().as_path(), folder).await
+        Self::at(folder.path().to_path_buf().as_path(), folder, patience).await
     }
 
-    async fn at(path: &Path, folder: TempDir) -> Self {
+    async fn at(path: &Path, folder: TempDir, patience: Duration) -> Self {
         let session = ServeSession::start(path).expect("the project starts");
         session.catch_up(None).expect("the session lives");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let api = RojoApi::with_opener(Arc::clone(&session), opens_scripts);
+        let api = RojoApi::with(Arc::clone(&session), opens_scripts, patience);
+        let served = Arc::clone(&api);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 stream.set_nodelay(true).expect("the stream is open");
-                let api = Arc::clone(&api);
+                let api = Arc::clone(&served);
                 let service = service_fn(move |request: Request<Incoming>| {
                     let api = Arc::clone(&api);
                     // As the HTTP layer takes it from the connection; a test can be elsewhere.
@@ -64,7 +71,7 @@ impl Server {
                 tokio::spawn(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
             }
         });
-        Self { folder, session, address }
+        Self { folder, session, api, address }
     }
 
     async fn request(&self, method: Method, path: &str, body: Vec<u8>) -> (StatusCode, Bytes) {
@@ -199,6 +206,32 @@ async fn c51_a_cursor_from_another_life_is_refused() {
     let Some(Ok(Message::Close(Some(frame)))) = message else { panic!("expected a farewell, got {message:?}") };
     assert_eq!(u16::from(frame.code), 4004);
     assert!(frame.reason.contains("cursor 500"), "{}", frame.reason);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_stops_reading_is_cut_and_slows_nobody() {
+    let server = Server::with_patience(&PLACE, Duration::from_millis(500)).await;
+    let mut stuck = server.socket(0).await;
+    let mut reading = server.socket(0).await;
+    // More than two sockets of the system hold.
+    let text = "x".repeat(3 << 20);
+    let mut newest = 0;
+    for round in 0..8 {
+        server.write("src/Alpha.luau", &format!("return '{round}{text}'"));
+        let SocketPacketBody::Messages(body) = packet(&mut reading).await.body;
+        assert!(body.message_cursor > newest, "each edit arrives while the other client takes nothing");
+        newest = body.message_cursor;
+    }
+    let cut = async {
+        while server.api.sockets.slowest().is_none_or(|slowest| slowest < newest) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(20), cut).await.is_ok(), "the other is let go");
+    let rest = async { while let Some(Ok(_)) = stuck.next().await {} };
+    assert!(tokio::time::timeout(Duration::from_secs(20), rest).await.is_ok(), "its connection has ended");
+    server.write("src/Alpha.luau", "return 'after'");
+    packet(&mut reading).await;
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use std::{
 use librojo::DEFAULT_PROJECT_NAMES;
 
 use super::{
-    projects::ProjectFile,
+    projects::{ProjectFile, is_default},
     roots::{ignored, relative},
 };
 
@@ -72,7 +72,9 @@ impl<F: Fn(&Path) -> bool> Walk<'_, F> {
             let default = DEFAULT_PROJECT_NAMES.iter().map(|name| folder.join(name));
             default.into_iter().find(|default| self.projects.contains_key(default)).is_some_and(|file| file != path)
         });
-        let hidden = path.ancestors().take_while(inside).any(|part| {
+        // Globs do not keep librojo from the project file of a folder that it has come to.
+        let by_its_folder = usize::from(is_default(path));
+        let hidden = path.ancestors().take_while(inside).skip(by_its_folder).any(|part| {
             self.chain.iter().any(|above| {
                 let (Some(file), Some(folder)) = (self.projects.get(above), above.parent()) else { return false };
                 ignored(&file.project, &relative(folder, part))

@@ -13,10 +13,11 @@ use tokio::sync::{broadcast, watch};
 use super::{
     mirror::{self, Changes, Mirror, Trust},
     plain::PlainScripts,
+    problems::{self, Health, Problem, ProblemKind},
     reconcile::Wanted,
     state::{Shared, State},
     targets::{Job, Kind, Planner},
-    types::{Health, Problem, ProjectInfo, SessionError},
+    types::{ProjectInfo, SessionError},
     wire,
 };
 
@@ -26,6 +27,8 @@ pub(super) struct Board {
     pub root: Ref,
     pub state: Shared<State>,
     pub project: Shared<Arc<ProjectInfo>>,
+    /// The settings at the start; some count only then.
+    pub started: Arc<ProjectInfo>,
     pub problems: Shared<Vec<Problem>>,
     /// What the `$path`s of all project files name.
     pub roots: Shared<Vec<PathBuf>>,
@@ -59,12 +62,13 @@ impl Engine {
         let root = mirror.snapshot(&root_context, &file).map_err(broken)?;
         let root = root.ok_or_else(|| broken("it gives no instance".to_owned()))?;
         let project = mirror.roots.project().map(ProjectInfo::new);
-        let project = project.ok_or_else(|| broken("it cannot be read".to_owned()))?;
+        let project = Arc::new(project.ok_or_else(|| broken("it cannot be read".to_owned()))?);
         let state = State::new(root);
         let board = Board {
             root: state.tree.get_root_id(),
             state: Shared::new(state),
-            project: Shared::new(Arc::new(project)),
+            started: Arc::clone(&project),
+            project: Shared::new(project),
             problems: Shared::new(mirror.problems()),
             roots: Shared::new(mirror.roots.named()),
             cursor: watch::channel(0).0,
@@ -183,14 +187,23 @@ impl Engine {
         let Some(project) = self.mirror.roots.project() else { return };
         self.root_context = InstanceContext::with_emit_legacy_scripts(project.emit_legacy_scripts);
         let info = ProjectInfo::new(project);
-        if **self.board.project.read() != info {
-            *self.board.project.write() = Arc::new(info);
+        let before = Arc::clone(&self.board.project.read());
+        if *before == info {
+            return;
         }
+        let restart = problems::needing_restart(&self.board.started, &info);
+        if let Some(problem) = restart.filter(|_| before.listens_otherwise(&info)) {
+            log::warn!("{problem}");
+        }
+        *self.board.project.write() = Arc::new(info);
     }
 
     fn publish_problems(&self) {
         let root = self.root_problem.as_ref();
-        let root = root.map(|message| Problem::at(self.mirror.roots.file(), message));
+        let root = root.map(|message| Problem {
+            kind: ProblemKind::LastGoodTree,
+            ..Problem::at(self.mirror.roots.file(), message)
+        });
         let problems: Vec<Problem> = root.into_iter().chain(self.mirror.problems()).collect();
         if *self.board.problems.read() != problems {
             *self.board.problems.write() = problems;

@@ -7,7 +7,7 @@ use memofs::{InMemoryFs, Vfs, VfsSnapshot};
 use rbx_dom_weak::{types::Variant, ustr};
 
 use super::{
-    isolate::is_ignored,
+    globs::is_ignored,
     plain::{self, PlainScripts, Texts},
 };
 

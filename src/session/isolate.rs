@@ -12,6 +12,7 @@ use rbx_dom_weak::ustr;
 
 use super::{
     check,
+    globs::{self, is_ignored},
     graft::Grafter,
     mirror::Mirror,
     projects::{self, companions, stand_in},
@@ -59,6 +60,9 @@ impl Mirror {
         }
         if let Ok(Some(snapshot)) = &mut attempt {
             Grafter::new(&self.plain).complete(snapshot);
+            if self.roots.reach_outside() {
+                globs::prune(snapshot);
+            }
         }
         attempt
     }
@@ -192,12 +196,6 @@ impl Mirror {
         }
         self.withdrawn.insert(path.to_path_buf(), Withdrawn { message, content });
     }
-}
-
-/// Whether librojo leaves `path` out of the folder it lies in.
-pub(super) fn is_ignored(context: &InstanceContext, path: &Path) -> bool {
-    let mut matching = context.path_ignore_rules.iter().filter(|rule| rule.matches(path));
-    matching.next_back().is_some_and(|rule| !rule.is_negation())
 }
 
 /// The context that `project` gives to what is in it. Its rules cannot be named from here, so

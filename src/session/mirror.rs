@@ -16,8 +16,8 @@ use super::{
     entries::{Entries, Folder, Removed},
     isolate::Withdrawn,
     plain::{self, PlainScripts},
+    problems::Problem,
     roots::Roots,
-    types::Problem,
     watch::Watch,
 };
 

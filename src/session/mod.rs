@@ -13,13 +13,17 @@ mod depth;
 mod disk;
 mod engine;
 mod entries;
+mod globs;
 mod graft;
 mod isolate;
+mod jsonc;
 mod mirror;
 mod pending;
 mod plain;
+mod problems;
 mod projects;
 mod query;
+mod readback;
 mod reconcile;
 mod refs;
 mod roots;
@@ -43,13 +47,14 @@ use std::{
     time::Instant,
 };
 
-use crossbeam_channel::{Sender, bounded};
+use crossbeam_channel::{Sender, bounded, unbounded};
 use librojo::{RojoTree, SessionId};
 use rbx_dom_weak::types::Ref;
 use tokio::sync::{broadcast, watch as tokio_watch};
 
 pub use engine::find_project;
-pub use types::{CursorGone, Health, Look, Message, MessageBatch, Problem, ProjectInfo, SessionError, Target};
+pub use problems::{Health, Problem, ProblemKind};
+pub use types::{CursorGone, Look, Message, MessageBatch, ProjectInfo, SessionError, Target};
 
 use self::{engine::Board, run::Command};
 use crate::{
@@ -74,7 +79,11 @@ impl ServeSession {
     /// # Errors
     /// There is no project, or it cannot be used.
     pub fn start(path: &Path) -> Result<Arc<Self>, SessionError> {
-        let (board, commands) = run::start(path)?;
+        Self::start_with(path, unbounded())
+    }
+
+    fn start_with(path: &Path, signals: run::Signals) -> Result<Arc<Self>, SessionError> {
+        let (board, commands) = run::start(path, signals)?;
         Ok(Arc::new(Self { id: SessionId::new(), board, commands, write_outside: AtomicBool::new(false) }))
     }
 
@@ -179,10 +188,11 @@ impl ServeSession {
         self.board.state.read().text_moved(wire::referent(id), since, seen)
     }
 
-    /// Where files of the project may be written.
+    /// Where files of the project may be written, and which new ones would be read back as meant.
     pub fn sources(&self) -> Sources {
         let outside = self.write_outside.load(Ordering::Relaxed);
-        Sources::new(self.project().folder.clone(), self.board.roots.read().clone(), outside)
+        let rules = readback::rules(self.commands.clone());
+        Sources::new(self.project().folder.clone(), self.board.roots.read().clone(), outside).with_rules(rules)
     }
 
     /// Let files be written below `$path`s that lead out of the project's folder, too.
@@ -190,14 +200,17 @@ impl ServeSession {
         self.write_outside.store(true, Ordering::Relaxed);
     }
 
-    /// What is not served, and why.
+    /// What is not as it should be: the session itself, its settings, and what is not served.
     pub fn problems(&self) -> Vec<Problem> {
-        let mut problems = self.board.problems.read().clone();
-        if let Health::Dead { reason } = &*self.board.health.borrow() {
-            let message = format!("the session no longer follows the files ({reason}); restart rojo-mcp");
-            problems.insert(0, Problem { path: None, message });
-        }
-        problems
+        let own = problems::of_health(&self.board.health.borrow());
+        let settings = problems::needing_restart(&self.board.started, &self.project());
+        own.into_iter().chain(settings).chain(self.board.problems.read().iter().cloned()).collect()
+    }
+
+    /// In one line, what makes the tree other than the files, for every answer that rests on the
+    /// tree. `None`: nothing does.
+    pub fn warning(&self) -> Option<String> {
+        problems::warning(&self.problems())
     }
 
     /// The tree as a binary model: the services of a place, or the one instance of a model.
@@ -217,7 +230,7 @@ impl ServeSession {
     fn death(&self) -> String {
         match &*self.board.health.borrow() {
             Health::Dead { reason } => reason.clone(),
-            Health::Live => "its thread is gone".to_owned(),
+            Health::Live | Health::Behind { .. } => "its thread is gone".to_owned(),
         }
     }
 }

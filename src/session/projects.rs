@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use librojo::{DEFAULT_PROJECT_NAMES, InstanceContext, PathNode, Project, ProjectNode, snapshot_from_vfs};
 use memofs::{InMemoryFs, Vfs, VfsSnapshot};
 
-use super::disk;
+use super::{disk, jsonc};
 
 /// A project file that could be read.
 #[derive(Debug)]
@@ -33,9 +33,13 @@ pub(super) fn load(vfs: &Vfs, path: &Path) -> Result<ProjectFile, String> {
     Ok(ProjectFile { project, roots, rewritten })
 }
 
-/// What is wrong with a project file, with the line: librojo's own error keeps that to itself.
-/// `None`: nothing that this finds.
+/// What is wrong with the text of a project file, with the line: librojo's own error keeps that to
+/// itself. `None`: nothing that this finds.
 pub(super) fn diagnose(bytes: &[u8]) -> Option<String> {
+    let plain = jsonc::plain(bytes);
+    if plain.iter().all(u8::is_ascii_whitespace) {
+        return Some("line 1: it is empty, and must hold a JSON object with a `tree`".to_owned());
+    }
     // As a plain JSON module the same text makes librojo say where the syntax goes wrong.
     let mut fs = InMemoryFs::new();
     let file = Path::new("/project.json");
@@ -43,7 +47,7 @@ pub(super) fn diagnose(bytes: &[u8]) -> Option<String> {
     if let Err(error) = snapshot_from_vfs(&InstanceContext::new(), &Vfs::new(fs), file) {
         return Some(error.root_cause().to_string());
     }
-    let error = serde_json::from_slice::<Project>(bytes).err()?;
+    let error = serde_json::from_slice::<Project>(&plain).err()?;
     error.is_data().then(|| error.to_string())
 }
 

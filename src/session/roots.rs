@@ -22,13 +22,25 @@ pub(super) struct Roots {
     file: PathBuf,
     pub(super) projects: BTreeMap<PathBuf, ProjectFile>,
     all: BTreeSet<PathBuf>,
-    /// Roots outside the folder of the project that names them, with that project.
-    outside: Vec<(PathBuf, PathBuf)>,
+    /// Roots that globs count for which librojo does not apply there.
+    outside: BTreeSet<Outside>,
+    /// The other roots, each with the project file that names it.
+    inside: BTreeSet<(PathBuf, PathBuf)>,
     unread: BTreeSet<PathBuf>,
     fresh: BTreeSet<PathBuf>,
     dropped: BTreeSet<PathBuf>,
     /// Some project has rules of its own for which files become what.
     own_rules: bool,
+}
+
+/// A root outside the folder of the project that names it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Outside {
+    root: PathBuf,
+    /// The project file.
+    owner: PathBuf,
+    /// Its globs, to see whether they change.
+    globs: String,
 }
 
 impl Roots {
@@ -37,7 +49,8 @@ impl Roots {
             file,
             projects: BTreeMap::new(),
             all: BTreeSet::new(),
-            outside: Vec::new(),
+            outside: BTreeSet::new(),
+            inside: BTreeSet::new(),
             unread: BTreeSet::new(),
             fresh: BTreeSet::new(),
             dropped: BTreeSet::new(),
@@ -103,14 +116,24 @@ impl Roots {
     }
 
     /// Whether the globs of the project that brings `path` in ignore it. Only for roots outside
-    /// that project's folder, where librojo's own globs do not reach.
+    /// that project's folder, where librojo's own globs do not reach; and not where another way
+    /// leads to `path` too.
     pub fn ignores(&self, path: &Path) -> bool {
-        let mut owners = self.outside.iter().filter(|(root, _)| path.starts_with(root) && path != root).peekable();
-        owners.peek().is_some()
-            && owners.all(|(_, owner)| {
+        let below = |root: &PathBuf| path.starts_with(root) && path != root;
+        let ways: Vec<&Outside> = self.outside.iter().filter(|outside| below(&outside.root)).collect();
+        let through_one = |owner: &PathBuf| ways.iter().any(|outside| owner.starts_with(&outside.root));
+        !ways.is_empty()
+            && !self.contains(path)
+            && !self.inside.iter().any(|(root, owner)| below(root) && !through_one(owner))
+            && ways.iter().all(|Outside { owner, .. }| {
                 let (Some(file), Some(folder)) = (self.projects.get(owner), owner.parent()) else { return false };
                 ignored(&file.project, &relative(folder, path))
             })
+    }
+
+    /// Whether some project has globs for what lies outside its folder.
+    pub fn reach_outside(&self) -> bool {
+        !self.outside.is_empty()
     }
 
     /// A project file has new contents.
@@ -179,12 +202,30 @@ impl Roots {
         self.dropped.retain(|root| !all.contains(root));
         self.all = all;
         self.own_rules = own_rules;
-        let outside = self.projects.iter().flat_map(|(path, file)| {
+        self.sort_by_globs();
+    }
+
+    /// Find the roots whose globs we apply ourselves. Where that changes, they are looked at again.
+    fn sort_by_globs(&mut self) {
+        let (mut outside, mut inside) = (BTreeSet::new(), BTreeSet::new());
+        for (path, file) in &self.projects {
             let folder = path.parent().unwrap_or(path);
-            let outside = file.roots.iter().filter(move |root| !root.starts_with(folder));
-            outside.map(move |root| (root.clone(), path.clone()))
-        });
-        self.outside = outside.collect();
+            let globs = &file.project.glob_ignore_paths;
+            for root in file.roots.iter().cloned() {
+                if root.starts_with(folder) || globs.is_empty() {
+                    inside.insert((root, path.clone()));
+                } else {
+                    let globs = serde_json::to_string(globs).unwrap_or_default();
+                    outside.insert(Outside { root, owner: path.clone(), globs });
+                }
+            }
+        }
+        if outside != self.outside || (inside != self.inside && !outside.is_empty()) {
+            let both = outside.iter().chain(&self.outside).map(|outside| &outside.root);
+            let served = |root: &&PathBuf| self.all.iter().any(|above| root.starts_with(above));
+            self.fresh.extend(both.filter(served).cloned());
+        }
+        (self.outside, self.inside) = (outside, inside);
     }
 }
 

@@ -10,13 +10,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crossbeam_channel::{Receiver, RecvError, Sender, after, bounded, never, select_biased, unbounded};
+use crossbeam_channel::{Receiver, RecvError, Sender, after, bounded, never, select_biased};
 
 use super::{
     engine::{Board, Engine},
     mirror::{Changes, Trust},
     pending::Pending,
-    types::{Health, SessionError},
+    problems::Health,
+    readback::ReadAs,
+    types::SessionError,
     watch::{Signal, Watch},
 };
 use crate::clock;
@@ -32,20 +34,28 @@ const PANIC_SPAN: Duration = Duration::from_secs(60);
 pub(super) enum Command {
     /// Look at these paths now (`None`: at everything), and tell the cursor when the tree is up to it.
     CatchUp { paths: Option<Vec<PathBuf>>, reply: Sender<u32> },
+    /// Say what a file at this path would be read as.
+    WouldRead { path: PathBuf, reply: Sender<Result<ReadAs, String>> },
     /// Go wrong, as a bug would.
     #[cfg(test)]
     Panic,
+    /// Do nothing, as if busy: say that it has begun, and wait.
+    #[cfg(test)]
+    Hold { begun: Sender<()>, until: Receiver<()> },
 }
 
+/// Where the watcher's signals come from and go to.
+pub(super) type Signals = (Sender<Signal>, Receiver<Signal>);
+
 /// Start the thread; returns when the project is read. The thread ends with the last sender.
-pub(super) fn start(path: &Path) -> Result<(Arc<Board>, Sender<Command>), SessionError> {
-    let (commands, inbox) = unbounded();
+pub(super) fn start(path: &Path, signals: Signals) -> Result<(Arc<Board>, Sender<Command>), SessionError> {
+    let (commands, inbox) = crossbeam_channel::unbounded();
     let (ready, opened) = bounded(1);
     let path = path.to_path_buf();
     let follow = move || match Engine::open(&path) {
         Ok(engine) => {
             _ = ready.send(Ok(Arc::clone(&engine.board))); // the caller waits
-            Run::new(engine, inbox).until_the_end();
+            Run::new(engine, inbox, signals).until_the_end();
         }
         Err(error) => _ = ready.send(Err(error)), // the caller waits
     };
@@ -76,8 +86,7 @@ enum Woken {
 }
 
 impl Run {
-    fn new(engine: Engine, commands: Receiver<Command>) -> Self {
-        let (sender, signals) = unbounded();
+    fn new(engine: Engine, commands: Receiver<Command>, (sender, signals): Signals) -> Self {
         let pending = Pending::default();
         Self { engine, pending, commands, signals, panics: VecDeque::new(), sender: Some(sender) }
     }
@@ -90,9 +99,10 @@ impl Run {
                     let reason = panic_text(panic.as_ref());
                     log::error!("the session panicked ({reason}); it looks at everything again");
                     if self.too_many_panics() {
-                        self.engine.board.health.send_replace(Health::Dead { reason });
+                        self.is(Health::Dead { reason });
                         return;
                     }
+                    self.is(Health::Behind { reason: format!("the session panicked: {reason}") });
                 }
             }
         }
@@ -159,7 +169,10 @@ impl Run {
 
     fn note(&mut self, signal: &Signal) {
         match signal {
-            Signal::Lost(reason) => log::warn!("file events were lost ({reason}); looking at everything again"),
+            Signal::Lost(reason) => {
+                log::warn!("file events were lost ({reason}); looking at everything again");
+                self.is(Health::Behind { reason: format!("file events were lost: {reason}") });
+            }
             Signal::Gone(path) | Signal::Moved { from: path, .. } => self.engine.mirror.watch.disarm(path),
             Signal::Look(_) | Signal::Busy(_) => {}
         }
@@ -181,6 +194,15 @@ impl Run {
     fn look_at_all(&mut self, apply: fn(&mut Engine, Changes)) {
         let changes = self.engine.mirror.refresh_all(Trust::Doubt);
         self.take_in(changes, apply);
+        self.is(Health::Live);
+    }
+
+    fn is(&self, health: Health) {
+        self.engine.board.health.send_if_modified(|now| {
+            let changes = *now != health;
+            *now = health;
+            changes
+        });
     }
 
     fn take_in(&mut self, mut changes: Changes, apply: fn(&mut Engine, Changes)) {
@@ -190,6 +212,8 @@ impl Run {
         if !replaced.is_empty() {
             changes.merge(self.engine.mirror.refresh(replaced.iter().map(PathBuf::as_path), Trust::Doubt));
         }
+        #[cfg(debug_assertions)]
+        panic_if_asked(&changes);
         apply(&mut self.engine, changes);
     }
 
@@ -200,6 +224,7 @@ impl Run {
                     self.note(&signal);
                 }
                 let held = self.pending.take_all();
+                let whole = paths.is_none();
                 let changes = match paths {
                     None => self.engine.mirror.refresh_all(Trust::Exact),
                     Some(paths) => {
@@ -208,13 +233,34 @@ impl Run {
                     }
                 };
                 self.engine.apply(changes);
+                if whole {
+                    self.is(Health::Live);
+                }
                 let cursor = self.engine.board.state.read().cursor;
                 _ = reply.send(cursor); // the caller may have given up
             }
+            Command::WouldRead { path, reply } => {
+                let read = self.engine.would_read(&path);
+                _ = reply.send(read); // the caller may have given up
+            }
             #[cfg(test)]
             Command::Panic => panic!("asked to"),
+            #[cfg(test)]
+            Command::Hold { begun, until } => {
+                _ = begun.send(());
+                _ = until.recv();
+            }
         }
     }
+}
+
+/// Debug builds go wrong, as a bug would, on a change of the file that `ROJO_MCP_TEST_PANIC` names:
+/// so tests see what the whole process makes of it.
+#[cfg(debug_assertions)]
+fn panic_if_asked(changes: &Changes) {
+    let Some(name) = std::env::var_os("ROJO_MCP_TEST_PANIC") else { return };
+    let asked = changes.touched.iter().any(|path| path.file_name() == Some(&name));
+    assert!(!asked, "asked to");
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {

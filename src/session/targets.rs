@@ -8,7 +8,7 @@ use std::{
 use librojo::{DEFAULT_PROJECT_NAMES, InstanceContext, Project, RojoTree};
 use rbx_dom_weak::types::Ref;
 
-use super::{isolate::is_ignored, mirror::Mirror, plain, projects};
+use super::{globs::is_ignored, mirror::Mirror, plain, projects};
 
 /// One part of the tree to be made anew.
 #[derive(Debug)]

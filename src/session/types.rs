@@ -1,12 +1,6 @@
 //! What the serve session says about itself and its tree.
 
-use std::{
-    collections::HashSet,
-    net::IpAddr,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Instant,
-};
+use std::{collections::HashSet, net::IpAddr, path::PathBuf, sync::Arc, time::Instant};
 
 use librojo::{Project, web_api::SubscribeMessage};
 
@@ -99,33 +93,12 @@ impl ProjectInfo {
             place_id: project.place_id,
         }
     }
-}
 
-/// Something that is not served, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The file or folder, where there is one.
-    pub path: Option<PathBuf>,
-    /// What is wrong with it.
-    pub message: String,
-}
-
-impl Problem {
-    pub(super) fn at(path: &Path, message: &str) -> Self {
-        Self { path: Some(path.to_path_buf()), message: message.to_owned() }
+    /// Whether `other` wants to be served elsewhere, or to others.
+    pub(super) fn listens_otherwise(&self, other: &Self) -> bool {
+        let settings = |info: &Self| (info.serve_port, info.serve_address, info.serve_allowed_hosts.clone());
+        settings(self) != settings(other)
     }
-}
-
-/// Whether the tree still follows the files.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Health {
-    /// It does.
-    Live,
-    /// It does not, and will not again.
-    Dead {
-        /// What ended it.
-        reason: String,
-    },
 }
 
 /// One change of the tree.

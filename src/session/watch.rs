@@ -11,7 +11,7 @@ use notify::{
     event::{AccessKind, AccessMode, CreateKind, ModifyKind, RenameMode},
 };
 
-use super::types::Problem;
+use super::problems::{Problem, ProblemKind};
 
 /// On Linux each folder has a watch of its own, set before the folder is read; elsewhere a watch
 /// covers a whole tree by itself, and costs more.
@@ -131,7 +131,7 @@ impl Watch {
 
 fn failure(path: Option<&Path>, error: &notify::Error) -> Problem {
     let message = format!("cannot watch for changes, which are now seen only when a sync asks for them: {error}");
-    Problem { path: path.map(Path::to_path_buf), message }
+    Problem { kind: ProblemKind::Unwatched, path: path.map(Path::to_path_buf), message }
 }
 
 /// Turns events into signals.

@@ -18,7 +18,6 @@ use redb::{Database, ReadTransaction, TableDefinition, WriteTransaction};
 
 pub use bases::{Agreed, Base};
 pub use journal::{EntryState, JournalEntry};
-pub use operations::{Intent, Intention, Operation};
 
 use crate::core::error::ToolError;
 

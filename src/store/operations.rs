@@ -1,75 +1,37 @@
 //! Calls with an `operationId`: what was meant, and what came of it.
 
 use redb::{ReadableTable, WriteTransaction};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Done, OPERATIONS, Store, StoreError};
 use crate::{
     clock,
-    core::ids::{RequestId, SessionId},
+    core::{
+        ids::{OperationId, RequestId},
+        operations::{Intent, Intention, Operation},
+    },
 };
 
 /// For how long an outcome can be asked for.
 const MAX_AGE_MS: u64 = 24 * 60 * 60 * 1000;
-
-/// What is about to be sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Intent {
-    /// Of the tool and its arguments, so that an id is not used for another call.
-    pub args_hash: String,
-    /// As which request.
-    pub request_id: RequestId,
-    /// To which plugin session, where that has one.
-    pub session: Option<SessionId>,
-}
-
-/// An operation as it is kept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Operation {
-    /// What was meant.
-    #[serde(flatten)]
-    pub intent: Intent,
-    /// When, in milliseconds since 1970.
-    pub at_ms: u64,
-    /// What came of it. `None`: it is under way, or nobody knows.
-    pub outcome: Option<Value>,
-}
-
-/// The answer to an intent.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Intention {
-    /// It is new, and kept now.
-    Fresh,
-    /// The id was used before, for this.
-    Known(Operation),
-}
-
-impl Operation {
-    fn is_old(&self, now_ms: u64) -> bool {
-        self.at_ms.saturating_add(MAX_AGE_MS) < now_ms
-    }
-}
 
 impl Store {
     /// Keep what is about to be sent, unless the id is known. On the disk when this returns.
     ///
     /// # Errors
     /// The disk fails: then nothing may be sent.
-    pub fn intend(&self, operation_id: &str, intent: &Intent) -> Result<Intention, StoreError> {
+    pub fn intend(&self, id: &OperationId, intent: &Intent) -> Result<Intention, StoreError> {
         self.write(|tx| {
             let mut operations = tx.open_table(OPERATIONS)?;
             let now = clock::unix_millis();
-            if let Some(known) = operations.get(operation_id)? {
+            if let Some(known) = operations.get(id.as_str())? {
                 let known: Operation = serde_json::from_slice(known.value())?;
-                if !known.is_old(now) {
-                    return Ok(Done { value: Intention::Known(known), changed: false });
+                if !known.never_ran && !is_old(&known, now) {
+                    return Ok(Done { value: Intention::Known(Box::new(known)), changed: false });
                 }
             }
-            let operation = Operation { intent: intent.clone(), at_ms: now, outcome: None };
-            operations.insert(operation_id, serde_json::to_vec(&operation)?.as_slice())?;
+            let operation = Operation { intent: intent.clone(), at_ms: now, outcome: None, never_ran: false };
+            operations.insert(id.as_str(), serde_json::to_vec(&operation)?.as_slice())?;
             Ok(Done::changed(Intention::Fresh))
         })
     }
@@ -78,13 +40,26 @@ impl Store {
     ///
     /// # Errors
     /// The disk fails.
-    pub fn settle(&self, operation_id: &str, outcome: Value) -> Result<(), StoreError> {
+    pub fn settle(&self, id: &OperationId, outcome: Value) -> Result<(), StoreError> {
+        self.amend(id, |operation| operation.outcome = Some(outcome))
+    }
+
+    /// It was not sent, or never arrived: the id may be used for it again.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn never_ran(&self, id: &OperationId) -> Result<(), StoreError> {
+        self.amend(id, |operation| operation.never_ran = true)
+    }
+
+    fn amend(&self, id: &OperationId, change: impl FnOnce(&mut Operation)) -> Result<(), StoreError> {
         self.write(|tx| {
             let mut operations = tx.open_table(OPERATIONS)?;
-            let known = operations.get(operation_id)?.map(|bytes| serde_json::from_slice(bytes.value()));
+            let known = operations.get(id.as_str())?.map(|bytes| serde_json::from_slice(bytes.value()));
             let Some(known) = known else { return Ok(Done { value: (), changed: false }) };
-            let operation = Operation { outcome: Some(outcome), ..known? };
-            operations.insert(operation_id, serde_json::to_vec(&operation)?.as_slice())?;
+            let mut operation: Operation = known?;
+            change(&mut operation);
+            operations.insert(id.as_str(), serde_json::to_vec(&operation)?.as_slice())?;
             Ok(Done::changed(()))
         })
     }
@@ -93,9 +68,9 @@ impl Store {
     ///
     /// # Errors
     /// The disk fails.
-    pub fn operation(&self, operation_id: &str) -> Result<Option<Operation>, StoreError> {
+    pub fn operation(&self, id: &OperationId) -> Result<Option<Operation>, StoreError> {
         let tx = self.read()?;
-        let bytes = tx.open_table(OPERATIONS)?.get(operation_id)?;
+        let bytes = tx.open_table(OPERATIONS)?.get(id.as_str())?;
         Ok(bytes.map(|bytes| serde_json::from_slice(bytes.value())).transpose()?)
     }
 
@@ -103,16 +78,21 @@ impl Store {
     ///
     /// # Errors
     /// The disk fails.
-    pub fn operation_of_request(&self, request: &RequestId) -> Result<Option<Operation>, StoreError> {
+    pub fn operation_of_request(&self, request: &RequestId) -> Result<Option<(OperationId, Operation)>, StoreError> {
         let tx = self.read()?;
         for row in tx.open_table(OPERATIONS)?.iter()? {
-            let operation: Operation = serde_json::from_slice(row?.1.value())?;
+            let (id, bytes) = row?;
+            let operation: Operation = serde_json::from_slice(bytes.value())?;
             if operation.intent.request_id == *request {
-                return Ok(Some(operation));
+                return Ok(Some((OperationId::from(id.value()), operation)));
             }
         }
         Ok(None)
     }
+}
+
+fn is_old(operation: &Operation, now_ms: u64) -> bool {
+    operation.at_ms.saturating_add(MAX_AGE_MS) < now_ms
 }
 
 /// Drop what is too old. Whether there was any.
@@ -122,7 +102,7 @@ pub(super) fn drop_old(tx: &WriteTransaction, now_ms: u64) -> Result<bool, Store
     for row in operations.iter()? {
         let (id, bytes) = row?;
         let operation: Operation = serde_json::from_slice(bytes.value())?;
-        if operation.is_old(now_ms) {
+        if is_old(&operation, now_ms) {
             old.push(id.value().to_owned());
         }
     }

@@ -9,7 +9,11 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     clock,
-    core::{ids::RequestId, text::TextHash},
+    core::{
+        ids::{OperationId, RequestId},
+        operations::{Intent, Intention},
+        text::TextHash,
+    },
 };
 
 const PLACE: &str = "place:123";
@@ -62,7 +66,12 @@ fn text(store: &Store, text: &str) -> Option<String> {
 }
 
 fn intent(args: &str) -> Intent {
-    Intent { args_hash: args.into(), request_id: RequestId::from("r1"), session: Some("s1".into()) }
+    Intent {
+        tool: "run_code".into(),
+        args_hash: args.into(),
+        request_id: RequestId::from("r1"),
+        session: Some("s1".into()),
+    }
 }
 
 #[test]
@@ -152,22 +161,26 @@ fn the_journal_counts_up_and_keeps_the_latest() {
 fn an_operation_is_fresh_once_and_its_outcome_is_kept_for_a_day() {
     let disk = Disk::new();
     let store = disk.open();
-    assert_eq!(store.intend("op", &intent("x")).expect("kept"), Intention::Fresh);
+    let (op, another) = (OperationId::from("op"), OperationId::from("another"));
+    assert_eq!(store.intend(&op, &intent("x")).expect("kept"), Intention::Fresh);
     drop(store);
     let store = disk.open();
-    let Intention::Known(known) = store.intend("op", &intent("y")).expect("read") else { panic!("it is known") };
+    let Intention::Known(known) = store.intend(&op, &intent("y")).expect("read") else { panic!("it is known") };
     assert_eq!((known.intent.args_hash.as_str(), known.outcome), ("x", None));
-    store.settle("op", json!({ "ok": true })).expect("kept");
-    store.settle("another", json!(1)).expect("an operation that is not kept is not made up");
-    assert_eq!(store.operation("another").expect("read"), None);
-    let found = store.operation_of_request(&RequestId::from("r1")).expect("read").expect("it is known");
-    assert_eq!(found.outcome, Some(json!({ "ok": true })));
-    assert_eq!(store.operation("op").expect("read"), Some(found));
+    store.settle(&op, json!({ "ok": true })).expect("kept");
+    store.settle(&another, json!(1)).expect("an operation that is not kept is not made up");
+    assert_eq!(store.operation(&another).expect("read"), None);
+    let (id, found) = store.operation_of_request(&RequestId::from("r1")).expect("read").expect("it is known");
+    assert_eq!((id, &found.outcome), (op.clone(), &Some(json!({ "ok": true }))));
+    assert_eq!(store.operation(&op).expect("read"), Some(found));
 
     store.tend(clock::unix_millis() + DAY_MS / 2).expect("nothing is old");
-    assert!(store.operation("op").expect("read").is_some());
+    assert!(store.operation(&op).expect("read").is_some());
     store.tend(clock::unix_millis() + DAY_MS + 1000).expect("dropped");
-    assert_eq!(store.intend("op", &intent("z")).expect("kept"), Intention::Fresh);
+    assert_eq!(store.intend(&op, &intent("z")).expect("kept"), Intention::Fresh);
+
+    store.never_ran(&op).expect("kept");
+    assert_eq!(store.intend(&op, &intent("other")).expect("kept"), Intention::Fresh, "it did not run, so it may");
 }
 
 #[test]

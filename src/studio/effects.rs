@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     hub::{Progress, Reply},
     link::{CLOSE_PATIENCE, Out},
+    records::{Keep, Records},
     work::Worker,
 };
 use crate::{
@@ -31,6 +32,7 @@ use crate::{
 /// The outside of the bridge: outboxes, waiting callers, and the serve session.
 pub(super) struct Effects {
     session: Arc<ServeSession>,
+    pub(super) records: Records,
     worker: Worker,
     results: mpsc::UnboundedSender<Event>,
     links: HashMap<LinkId, Link>,
@@ -44,8 +46,9 @@ struct Link {
 
 impl Effects {
     pub(super) fn new(session: Arc<ServeSession>, store: Store, results: mpsc::UnboundedSender<Event>) -> Self {
+        let records = Records::start(store.clone(), results.clone());
         let worker = Worker { session: Arc::clone(&session), store };
-        Self { session, worker, results, links: HashMap::new(), callers: HashMap::new() }
+        Self { session, records, worker, results, links: HashMap::new(), callers: HashMap::new() }
     }
 
     pub(super) fn open_link(&mut self, link: LinkId, outbox: mpsc::Sender<Out>, cut: CancellationToken) {
@@ -85,6 +88,8 @@ impl Effects {
                 let views = look(session, &ids, &subtrees.into_iter().collect());
                 Event::Looked { run, views }
             }),
+            Effect::Intend { operation, intent } => self.records.keep(Keep::Intent(operation, intent)),
+            Effect::Record { operation, outcome } => self.records.keep(Keep::Outcome(operation, outcome)),
             Effect::LoadBases { place } => self.aside(move |worker| {
                 let kept = worker.bases(&place);
                 Some(Event::BasesLoaded { place, kept })

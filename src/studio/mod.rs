@@ -3,6 +3,7 @@
 mod effects;
 mod hub;
 mod link;
+mod records;
 mod work;
 
 pub use hub::{Hub, HubConfig, Progress};

@@ -15,16 +15,19 @@ use crate::{
         journal::Entry,
         merge::{self, Merge, Side},
         paths::InstanceKey,
-        sync::{Begun, Draft, FileWrite, MergeJob, Merged, Wrote},
+        sync::{Begun, ChangeResult, Draft, FileWrite, MergeJob, Merged, Recalled, Undo, Wrote},
         text::{ScriptText, TextHash},
     },
     files::{self, Displaced, ScriptFile, WriteError},
     session::ServeSession,
-    store::{Agreed, EntryState, Store, StoreError},
+    store::{Agreed, EntryState, JournalEntry, Store, StoreError},
 };
 
 /// A merge that takes longer is a conflict.
 const MERGE_PATIENCE: Duration = Duration::from_millis(200);
+
+/// How far back the last entry of a place is looked for.
+const MAX_LOOKED_THROUGH: usize = 500;
 
 /// What the store has in the place of a hash where there was no text; as git writes it.
 const NOTHING: [u8; 20] = [0; 20];
@@ -41,6 +44,7 @@ impl Worker {
         match work {
             Work::Merge(jobs) => Worked::Merged(jobs.into_iter().map(|job| self.merge(job)).collect()),
             Work::Begin(draft) => Worked::Begun(self.begin(draft)),
+            Work::Recall { place, undo } => Worked::Recalled(self.recall(&place, &undo)),
             Work::Write(writes) => Worked::Written(self.write(writes)),
             Work::Conclude { place, news, journal, entry } => {
                 Worked::Concluded(self.conclude(&place, &news, journal, &entry))
@@ -139,11 +143,59 @@ impl Worker {
         Ok(Begun::Entry(id, draft.entry))
     }
 
+    fn recall(&self, place: &InstanceId, undo: &Undo) -> Result<Recalled, String> {
+        let (id, entry) = self.find_entry(place, undo)?;
+        let mut texts = HashMap::new();
+        for hash in entry.texts() {
+            if let Some(text) = self.store.text(hash).map_err(|error| error.to_string())? {
+                texts.insert(hash, text);
+            }
+        }
+        Ok(Recalled { id, entry, texts })
+    }
+
+    fn find_entry(&self, place: &InstanceId, undo: &Undo) -> Result<(u64, Entry), String> {
+        let read = |entry: JournalEntry| -> Result<(u64, EntryState, Entry), String> {
+            let said =
+                serde_json::from_value(entry.entry).map_err(|error| format!("the entry is malformed: {error}"))?;
+            Ok((entry.id, entry.state, said))
+        };
+        let Some(id) = undo.journal else {
+            let entries = self.store.entries(MAX_LOOKED_THROUGH).map_err(|error| error.to_string())?;
+            let mut entries = entries.into_iter().filter_map(|entry| read(entry).ok());
+            let last = entries.find(|(_, state, entry)| {
+                *state != EntryState::Undone && entry.undoes.is_none() && entry.place == place.as_str()
+            });
+            return last
+                .map(|(id, _, entry)| (id, entry))
+                .ok_or_else(|| format!("the journal has nothing of {place} that could be taken back"));
+        };
+        let entry = self.store.entry(id).map_err(|error| error.to_string())?;
+        let (id, state, entry) = read(entry.ok_or_else(|| format!("the journal has no entry {id}, or no longer"))?)?;
+        if entry.place != place.as_str() {
+            return Err(format!("entry {id} was done in {}, and this is {place}", entry.place));
+        }
+        if state == EntryState::Undone {
+            return Err(format!("entry {id} was taken back already"));
+        }
+        Ok((id, entry))
+    }
+
+    /// An entry of which nothing is left is taken back.
+    fn mark_undone(&self, undo: &Entry) -> Result<(), StoreError> {
+        let all = undo.changes.iter().all(|line| line.result == Some(ChangeResult::Done));
+        let Some(id) = undo.undoes.filter(|_| all) else { return Ok(()) };
+        match self.store.entry(id)? {
+            Some(entry) => self.store.finish(id, EntryState::Undone, &entry.entry),
+            None => Ok(()),
+        }
+    }
+
     fn conclude(&self, place: &InstanceId, news: &[Kept], journal: u64, entry: &Entry) -> Result<(), String> {
-        let kept = self.try_remember(place, news);
+        let (kept, undo) = (self.try_remember(place, news), entry);
         let entry = serde_json::to_value(entry).map_err(|error| error.to_string())?;
         let finished = self.store.finish(journal, EntryState::Done, &entry);
-        kept.and(finished).map_err(|error| error.to_string())
+        kept.and(finished).and(self.mark_undone(undo)).map_err(|error| error.to_string())
     }
 
     fn write(&self, writes: Vec<FileWrite>) -> Vec<Wrote> {

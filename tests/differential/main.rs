@@ -5,8 +5,9 @@
 //! agree with that. Where Rojo's live tree does not (it crashes or goes stale on many events) it is
 //! started again, and its fresh tree must agree.
 //!
-//! The random part is small by default. `ROJO_MCP_DIFFERENTIAL_CASES=200` makes it larger,
-//! `ROJO_MCP_DIFFERENTIAL_SEED=7` different; `ROJO_MCP_TEST_SHOW_STOCK=1` shows what Rojo says.
+//! The random part is small by default. `ROJO_MCP_DIFFERENTIAL_STEPS=2000` makes it larger,
+//! `ROJO_MCP_DIFFERENTIAL_SEED=7` different; `ROJO_MCP_TEST_SHOW_STOCK=1` shows what Rojo says. A
+//! case that fails is made as small as it can be, and printed.
 //! Differences on purpose are listed in `docs/rojo-differences.md`.
 #![expect(clippy::disallowed_methods, reason = "an editor is not the server")]
 

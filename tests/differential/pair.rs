@@ -24,11 +24,17 @@ use crate::{
 /// How long our live tree may take, on a busy machine in a debug build.
 const OURS: Duration = Duration::from_secs(30);
 
-/// How long Rojo's live tree may take before it counts as stale.
-const LIVE_STOCK: Duration = Duration::from_millis(700);
+/// How long Rojo's live tree may take before it counts as stale. Then it is started again.
+const LIVE_STOCK: Duration = Duration::from_millis(400);
+
+/// How long the tree of a Rojo that has just started may take to be the one that we have.
+const FRESH_STOCK: Duration = Duration::from_secs(2);
 
 /// How long Rojo may take to start.
 const STOCK_START: Duration = Duration::from_secs(60);
+
+/// How often it may crash soon after a start.
+const STOCK_CRASHES: usize = 3;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(15);
 
@@ -57,6 +63,20 @@ pub struct Tally {
     pub restarted: usize,
     /// It does not start on these files.
     pub refused: usize,
+}
+
+impl Tally {
+    /// How often both trees were compared.
+    pub fn steps(&self) -> usize {
+        self.live + self.restarted + self.refused
+    }
+
+    /// Take another one in.
+    pub fn add(&mut self, other: &Self) {
+        self.live += other.live;
+        self.restarted += other.restarted;
+        self.refused += other.refused;
+    }
 }
 
 /// Both servers on one folder.
@@ -129,8 +149,14 @@ impl Pair {
         }
         match self.restart().await {
             Ok(()) => {
+                for _ in 0..STOCK_CRASHES {
+                    if self.stock_becomes(&wanted, FRESH_STOCK).await.is_err() && !self.stock_lives() {
+                        self.restart().await?;
+                    }
+                }
+                self.stock_becomes(&wanted, FRESH_STOCK).await?;
                 self.tally.restarted += 1;
-                self.stock_becomes(&wanted, LIVE_STOCK).await
+                Ok(())
             }
             Err(_) if !served_whole => {
                 self.tally.refused += 1;
@@ -180,8 +206,12 @@ impl Pair {
         }
     }
 
+    fn stock_lives(&mut self) -> bool {
+        self.stock.as_mut().is_some_and(Stock::is_alive)
+    }
+
     async fn restarted_if_dead(&mut self) -> Result<(), String> {
-        if self.stock.as_mut().is_some_and(Stock::is_alive) { Ok(()) } else { self.restart().await }
+        if self.stock_lives() { Ok(()) } else { self.restart().await }
     }
 
     async fn restart(&mut self) -> Result<(), String> {

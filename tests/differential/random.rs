@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 use proptest::{
@@ -10,13 +11,20 @@ use proptest::{
     test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner},
 };
 
-use crate::pair::{Pair, remove, write};
+use crate::pair::{Pair, Tally, remove, write};
 
-const CASES: &str = "ROJO_MCP_DIFFERENTIAL_CASES";
+/// How many steps, at least.
+const STEPS: &str = "ROJO_MCP_DIFFERENTIAL_STEPS";
 const SEED: &str = "ROJO_MCP_DIFFERENTIAL_SEED";
 
-/// Steps in one case.
-const STEPS: std::ops::Range<usize> = 16..28;
+/// Steps in one case. A step is a few edits at once, after which both trees are compared.
+const IN_A_CASE: std::ops::Range<usize> = 16..28;
+
+/// Cases that run at the same time: most of a step is waiting for a watcher.
+const SIDE_BY_SIDE: u8 = 4;
+
+/// What a minimal case may cost: one that fails waits until nobody can hope for it any more.
+const MOST_SHRINKING: u32 = 40;
 
 const FOLDERS: [&str; 6] = ["src", "src/A", "src/A/B", "src/C", "src/C/init", "src/P"];
 
@@ -68,7 +76,7 @@ const NESTED: [&str; 3] = [
 ];
 
 #[derive(Debug, Clone)]
-enum Step {
+enum Edit {
     Write {
         folder: &'static str,
         name: &'static str,
@@ -102,24 +110,24 @@ enum Step {
     },
 }
 
-fn steps() -> impl Strategy<Value = Vec<Vec<Step>>> {
+fn steps() -> impl Strategy<Value = Vec<Vec<Edit>>> {
     let (folder, name) = (prop::sample::select(&FOLDERS[..]), prop::sample::select(&NAMES[..]));
     let (kind, text, at) = (0..KINDS.len(), 0..3_usize, any::<prop::sample::Index>());
     let step = prop_oneof![
         8 => (folder.clone(), name.clone(), kind.clone(), text.clone())
-            .prop_map(|(folder, name, kind, text)| Step::Write { folder, name, kind, text }),
-        1 => folder.clone().prop_map(|folder| Step::Make { folder }),
-        3 => at.clone().prop_map(|at| Step::Remove { at }),
+            .prop_map(|(folder, name, kind, text)| Edit::Write { folder, name, kind, text }),
+        1 => folder.clone().prop_map(|folder| Edit::Make { folder }),
+        3 => at.clone().prop_map(|at| Edit::Remove { at }),
         3 => (at.clone(), folder.clone(), name, kind)
-            .prop_map(|(at, folder, name, kind)| Step::Rename { at, folder, name, kind }),
-        2 => (at, text).prop_map(|(at, text)| Step::Swap { at, text }),
-        1 => prop::sample::select(&PROJECTS[..]).prop_map(|text| Step::Project { text }),
-        1 => (folder, prop::sample::select(&NESTED[..])).prop_map(|(folder, text)| Step::Nested { folder, text }),
+            .prop_map(|(at, folder, name, kind)| Edit::Rename { at, folder, name, kind }),
+        2 => (at, text).prop_map(|(at, text)| Edit::Swap { at, text }),
+        1 => prop::sample::select(&PROJECTS[..]).prop_map(|text| Edit::Project { text }),
+        1 => (folder, prop::sample::select(&NESTED[..])).prop_map(|(folder, text)| Edit::Nested { folder, text }),
     ];
-    prop::collection::vec(prop::collection::vec(step, 1..4), STEPS)
+    prop::collection::vec(prop::collection::vec(step, 1..4), IN_A_CASE)
 }
 
-impl Step {
+impl Edit {
     fn run(&self, pair: &Pair) {
         let all = listing(&pair.path("src"));
         let pick = |at: &prop::sample::Index| (!all.is_empty()).then(|| at.get(&all).clone());
@@ -206,36 +214,56 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().expect("a number"))
 }
 
+/// What the cases came to, together.
+#[derive(Default)]
+struct Done(Mutex<Tally>);
+
+impl Done {
+    fn steps(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).steps()
+    }
+
+    fn add(&self, tally: &Tally) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(tally);
+    }
+}
+
 /// One case's steps against both servers.
-fn play(steps: &[Vec<Step>]) -> Result<(), String> {
+fn play(done: &Done, steps: &[Vec<Edit>]) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let mut pair = Pair::start(&[("default.project.json", PROJECTS[0]), ("src/x.luau", "return 1")]).await;
         for (number, batch) in steps.iter().enumerate() {
-            batch.iter().for_each(|step| step.run(&pair));
+            batch.iter().for_each(|edit| edit.run(&pair));
             let agreed = pair.agree().await;
             agreed.map_err(|difference| {
                 let files = listing(&pair.path("src"));
                 format!("after step {number}, {batch:?}, with {files:#?}: {difference}")
             })?;
         }
-        eprintln!("{:?}", pair.tally);
+        done.add(&pair.tally);
         Ok(())
     })
 }
 
-fn random(seed: u8) {
-    let cases = number(CASES).unwrap_or(2);
+/// Cases until all together have made `wanted` steps.
+fn random(done: &Done, wanted: usize, seed: u8) {
+    let enough = wanted / IN_A_CASE.start + 1;
     let config = Config {
-        cases: u32::try_from(cases).expect("not so many"),
-        max_shrink_iters: 24,
+        cases: u32::try_from(enough).expect("not so many"),
+        max_shrink_iters: MOST_SHRINKING,
         failure_persistence: None,
         ..Config::default()
     };
     let mut bytes = [seed; 32];
     bytes[..8].copy_from_slice(&number(SEED).unwrap_or_default().to_le_bytes());
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
-    let outcome = runner.run(&steps(), |steps| play(&steps).map_err(TestCaseError::fail));
+    let outcome = runner.run(&steps(), |steps| {
+        if done.steps() >= wanted {
+            return Ok(());
+        }
+        play(done, &steps).map_err(TestCaseError::fail)
+    });
     if let Err(TestError::Fail(reason, steps)) = outcome {
         panic!("{reason}\nafter these steps: {}", steps.iter().map(|batch| format!("\n{batch:?}")).collect::<String>());
     }
@@ -243,10 +271,14 @@ fn random(seed: u8) {
 
 #[test]
 fn random_edits() {
-    random(1);
-}
-
-#[test]
-fn more_random_edits() {
-    random(2);
+    let wanted = number(STEPS).map_or(120, |steps| usize::try_from(steps).expect("not so many"));
+    let done = Done::default();
+    std::thread::scope(|scope| {
+        for seed in 1..=SIDE_BY_SIDE {
+            let done = &done;
+            scope.spawn(move || random(done, wanted, seed));
+        }
+    });
+    eprintln!("{} random steps compared: {:?}", done.steps(), done.0.lock().unwrap_or_else(PoisonError::into_inner));
+    assert!(done.steps() >= wanted, "{wanted} steps were asked for");
 }

@@ -87,6 +87,40 @@ fn c21_globs_and_c33_rules() {
 }
 
 #[test]
+fn c33_every_rule_by_its_name_and_what_init_files_make_of_them() {
+    let with = |uses: &str| {
+        format!(
+            r#"{{"name":"R","emitLegacyScripts":false,"syncRules":[{{"pattern":"*.legacy.server.luau","use":"{uses}","suffix":".legacy.server.luau"}},{{"pattern":"**/q.*","use":"ignore"}}],"tree":{{"$className":"DataModel","ServerStorage":{{"$path":"src"}}}}}}"#
+        )
+    };
+    let uses = [
+        "legacyServerScript",
+        "legacyClientScript",
+        "runContextServerScript",
+        "runContextClientScript",
+        "serverScript",
+        "clientScript",
+        "pluginScript",
+        "moduleScript",
+        "text",
+        "ignore",
+    ];
+    let projects = uses.map(with);
+    let edits: Vec<[Do; 1]> =
+        projects.iter().map(|text| [Write("default.project.json", Box::leak(text.clone().into_boxed_str()))]).collect();
+    let steps: Vec<(&str, &[Do])> = uses.into_iter().zip(edits.iter().map(|edit| &edit[..])).collect();
+    let files = [
+        ("default.project.json", projects[0].as_str()),
+        ("src/a.legacy.server.luau", "print('a')"),
+        ("src/in/init.legacy.server.luau", "print('in')"),
+        ("src/in/kid.luau", "return 'kid'"),
+        ("src/q.luau", "ignored"),
+        ("src/q.server.luau", "ignored"),
+    ];
+    run(&files, &steps);
+}
+
+#[test]
 fn nodes_and_optional_paths() {
     run(
         &with(

@@ -249,3 +249,29 @@ async fn c38_yes_agrees_to_removals_and_decides_no_conflict() {
     assert_eq!(agent.eval("return game.ReplicatedStorage.Shared.Config.Source").await, json!("-- mine"));
     assert_eq!(std::fs::read_to_string(theirs).expect("the file"), "-- theirs\n");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_undo_takes_a_sync_back_and_ends_as_a_sync_does() {
+    let project = demo();
+    assert_eq!(run(project.path(), "undo", &[]).await.status, Some(3), "no server");
+    let (_serving, port) = serve_with(project.path(), &["--headless"]).await;
+    let agent = Agent { port };
+    let source = "return game.ReplicatedStorage.Shared.Config.Source";
+    let before = agent.eval(source).await;
+    save(project.path(), CONFIG, "return { lanternsToWin = 3 }\n");
+    let done = run(project.path(), "sync", &["--json"]).await;
+    assert_eq!(done.status, Some(0), "{}{}", done.stdout, done.stderr);
+    let undone = run(project.path(), "undo", &["--change", &done.json()["journal"].to_string()]).await;
+    assert_eq!(undone.status, Some(0), "{}{}", undone.stdout, undone.stderr);
+    assert!(undone.stdout.contains(CONFIG) && undone.stdout.contains("success: "), "{}", undone.stdout);
+    assert_eq!(agent.eval(source).await, before);
+    let again = run(project.path(), "undo", &["--change", &done.json()["journal"].to_string()]).await;
+    assert_eq!(again.status, Some(1));
+    assert!(again.stdout.contains("taken back already"), "{}{}", again.stdout, again.stderr);
+
+    assert_eq!(run(project.path(), "sync", &[]).await.status, Some(0));
+    agent.eval("game.ReplicatedStorage.Shared.Config.Source = '-- newer'").await;
+    let held = run(project.path(), "undo", &["--json"]).await;
+    assert_eq!((held.status, &held.json()["unresolved"]), (Some(4), &json!(1)), "{}", held.stderr);
+    assert_eq!(agent.eval(source).await, json!("-- newer"));
+}

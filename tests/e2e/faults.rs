@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     level0::{FakePlugin, hello},
-    support::{TestServer, demo, save},
+    support::{TestServer, demo, save, until},
 };
 
 /// The hello of a plugin as ours, for an edit session of its own.
@@ -108,12 +108,15 @@ async fn c61_answers_in_any_order_twice_or_unasked_reach_the_right_callers_once(
     let (_project, server, mut plugin) = linked().await;
     let agent = server.agent();
     let calls: Vec<_> = (0..50)
-        .map(|number| tokio::spawn(async move { (number, agent.eval(&format!("return {number}")).await) }))
+        .map(|number| {
+            let id = format!("{number:032x}");
+            tokio::spawn(async move { (id.clone(), agent.ask("get_script", json!({ "id": id })).await) })
+        })
         .collect();
     let mut requests = Vec::new();
     while requests.len() < 50 {
         let frame = plugin.next().await.expect("a frame");
-        if frame["type"] == "run_code" {
+        if frame["type"] == "getScript" {
             requests.push(frame);
         }
     }
@@ -122,15 +125,15 @@ async fn c61_answers_in_any_order_twice_or_unasked_reach_the_right_callers_once(
     numbers.reverse();
     plugin.send(json!({ "requestId": "never-asked", "status": "success", "response": {} })).await;
     for request in requests.iter().rev() {
-        let command = request["args"]["command"].as_str().expect("code");
-        let value: u64 = command.trim_start_matches("return ").parse().expect("a number");
-        let result = json!({ "requestId": request["requestId"], "status": "success", "response": { "ok": true, "returns": [value] } });
+        let result = json!({
+            "requestId": request["requestId"], "status": "success", "source": request["id"], "studioHash": "opaque",
+        });
         plugin.send(result.clone()).await;
         plugin.send(result).await;
     }
     for call in calls {
-        let (number, value) = call.await.expect("no panic");
-        assert_eq!(value, json!(number));
+        let (id, script) = call.await.expect("no panic");
+        assert_eq!(script["source"], json!(id));
     }
     let mut acks = std::collections::BTreeMap::new();
     while acks.values().sum::<usize>() < 101 {
@@ -141,6 +144,38 @@ async fn c61_answers_in_any_order_twice_or_unasked_reach_the_right_callers_once(
     }
     let expected = [("accepted", 50), ("already_settled", 50), ("unknown", 1)];
     assert_eq!(acks, expected.map(|(word, count)| (word.to_owned(), count)).into());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c61_fifty_changes_at_once_arrive_one_at_a_time_and_each_caller_has_its_own_result() {
+    let (_project, server, mut plugin) = linked().await;
+    let agent = server.agent();
+    let calls: Vec<_> = (0..50)
+        .map(|number| tokio::spawn(async move { (number, agent.eval(&format!("return {number}")).await) }))
+        .collect();
+    for _ in 0..50 {
+        let request = next_of(&mut plugin, "run_code").await;
+        let command = request["args"]["command"].as_str().expect("code");
+        let value: u64 = command.trim_start_matches("return ").parse().expect("a number");
+        plugin.send(answer(&request["requestId"], value)).await;
+        // Whatever came before the acknowledgement was sent before the result was there.
+        let next = loop {
+            let frame = plugin.next().await.expect("a frame");
+            if frame["type"] != "heartbeat" {
+                break frame;
+            }
+        };
+        assert_eq!(next["type"], "ack");
+    }
+    for call in calls {
+        let (number, value) = call.await.expect("no panic");
+        assert_eq!(value, json!(number));
+    }
+}
+
+/// What our plugin answers to code that returned `value`.
+fn answer(id: &Value, value: u64) -> Value {
+    json!({ "requestId": id, "status": "success", "response": { "ok": true, "returns": [value] } })
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -179,12 +214,13 @@ async fn c62_a_call_past_its_deadline_says_that_it_was_sent_and_its_late_answer_
     assert_eq!((&cancel["requestId"], &cancel["reason"]), (&request["requestId"], &json!("timeout")));
 
     let next = tokio::spawn(async move { agent.eval("return 2").await });
-    let second = next_of(&mut plugin, "run_code").await;
-    let answer = |id: &Value, value: u64| json!({ "requestId": id, "status": "success", "response": { "ok": true, "returns": [value] } });
+    until("the next one waits", || async { agent.ask("status", json!({})).await["studios"][0]["busy"]["queued"] == 1 })
+        .await;
     plugin.send(answer(&request["requestId"], 1)).await;
+    assert_eq!(next_of(&mut plugin, "ack").await["disposition"], "already_settled");
+    let second = next_of(&mut plugin, "run_code").await;
     plugin.send(answer(&second["requestId"], 2)).await;
     assert_eq!(next.await.expect("no panic"), json!(2));
-    assert_eq!(next_of(&mut plugin, "ack").await["disposition"], "already_settled");
 }
 
 #[tokio::test(flavor = "multi_thread")]

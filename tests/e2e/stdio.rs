@@ -32,7 +32,18 @@ async fn an_agent_that_starts_us_has_the_same_tools() {
     let client = ().serve(pipes).await.expect("a handshake");
     let names: Vec<String> =
         client.list_all_tools().await.expect("a list").into_iter().map(|tool| tool.name.into_owned()).collect();
-    assert_eq!(names, ["status", "sync", "resolve", "get_script", "run_code", "get_console_output", "get_studio_mode"]);
+    let expected = [
+        "status",
+        "sync",
+        "resolve",
+        "undo",
+        "get_script",
+        "run_code",
+        "get_console_output",
+        "get_call",
+        "get_studio_mode",
+    ];
+    assert_eq!(names, expected);
     let call = async |tool: &'static str, args: Value| {
         let Value::Object(args) = args else { unreachable!("arguments are objects") };
         let result = client.call_tool(CallToolRequestParams::new(tool).with_arguments(args)).await.expect("an answer");

@@ -13,6 +13,7 @@ use rojo_mcp::{
     Server, ServerConfig,
     headless::{HeadlessConfig, HeadlessStudio, Knobs},
     session::ServeSession,
+    store::Store,
 };
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -63,15 +64,20 @@ pub struct TestServer {
 
 impl TestServer {
     pub async fn start(project: &Path) -> Self {
+        Self::start_with(project, Store::in_memory(), 0).await
+    }
+
+    /// One that remembers in `store`, on a port of its own or on `port`.
+    pub async fn start_with(project: &Path, store: Store, port: u16) -> Self {
         let project = project.to_path_buf();
         let session = tokio::task::spawn_blocking(move || ServeSession::start(&project))
             .await
             .expect("no panic")
             .expect("the project loads");
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("a free port");
         let shutdown = CancellationToken::new();
-        let server =
-            Server::start(listener, ServerConfig::new(Arc::clone(&session), shutdown.clone())).expect("it starts");
+        let config = ServerConfig { store, ..ServerConfig::new(Arc::clone(&session), shutdown.clone()) };
+        let server = Server::start(listener, config).expect("it starts");
         Self { session, port: server.address.port(), shutdown, server: Some(server) }
     }
 
@@ -85,7 +91,7 @@ impl TestServer {
     /// The same, with the files live, or both sides.
     pub async fn live_studio(&self, two_way: bool) -> HeadlessStudio {
         let mode = [("RojoMcpOneShotSync", false), ("RojoMcpTwoWaySync", two_way)];
-        let studio = headless_with(self.port, self.session.place_model(), &mode);
+        let studio = headless_with(self.port, self.session.place_model(), 0, &mode);
         self.until_live(1).await;
         studio
     }
@@ -125,11 +131,16 @@ impl Drop for TestServer {
 
 /// A headless Studio that dials this port.
 pub fn headless(port: u16, place: Vec<u8>) -> HeadlessStudio {
-    headless_with(port, place, &[])
+    headless_with(port, place, 0, &[])
+}
+
+/// The same, with a place that was published.
+pub fn headless_of(port: u16, place: Vec<u8>, place_id: u64) -> HeadlessStudio {
+    headless_with(port, place, place_id, &[])
 }
 
 /// The same, with settings of the plugin.
-fn headless_with(port: u16, place: Vec<u8>, given: &[(&str, bool)]) -> HeadlessStudio {
+fn headless_with(port: u16, place: Vec<u8>, place_id: u64, given: &[(&str, bool)]) -> HeadlessStudio {
     let mut settings: serde_json::Map<String, Value> =
         given.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
     settings.insert("RojoMcpServer".into(), format!("127.0.0.1:{port}").into());
@@ -137,7 +148,7 @@ fn headless_with(port: u16, place: Vec<u8>, given: &[(&str, bool)]) -> HeadlessS
         place,
         plugin: rojo_mcp::plugin_model::build().expect("the plugin builds"),
         settings,
-        place_id: 0,
+        place_id,
         place_name: "Lantern Run".into(),
         knobs: Knobs::default(),
     })

@@ -210,6 +210,11 @@ async fn overrides_that_cannot_be_followed_are_named() {
     let agent = server.agent();
     let told = agent.call("sync", json!({ "overrides": [{ "id": "x1", "direction": "up" }] })).await;
     assert!(told.is_error && told.text.contains("overrides[0].direction"), "{}", told.text);
+    let told = agent.call("sync", json!({ "overrides": [{ "id": "y1", "direction": "push" }] })).await;
+    assert!(told.is_error && told.text.contains("overrides[0].id"), "{}", told.text);
+    let twice = json!([{ "id": "x1", "direction": "push" }, { "id": "x1", "direction": "pull" }]);
+    let told = agent.call("sync", json!({ "overrides": twice })).await;
+    assert!(told.is_error && told.text.contains("overrides[1].id"), "{}", told.text);
     save(project.path(), CONFIG, "return 2\n");
     let unknown = json!([{ "id": "x99", "direction": "pull" }]);
     let receipt = agent.ask("sync", json!({ "mode": "fastfail", "overrides": unknown })).await;

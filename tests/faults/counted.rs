@@ -126,8 +126,9 @@ async fn caller(backend: Arc<Backend>, place: Arc<Place>, number: u64, budget: A
              counts:SetAttribute('{key}', (counts:GetAttribute('{key}') or 0) + 1)
              return '{key}', game.PlaceId"
         );
-        let ask = Ask::Tool { name: "run_code", args: json!({ "command": command }) };
-        let call = backend.hub.call(Call { studio: Some(place.name.clone()), patience: PATIENCE, ask }, None);
+        let ask = Ask::Tool { name: "run_code", args: json!({ "command": command }), changes: true };
+        let call =
+            backend.hub.call(Call { studio: Some(place.name.clone()), patience: PATIENCE, ask, operation: None }, None);
         let outcome = tokio::time::timeout(HANGS, call).await.unwrap_or_else(|_| panic!("{key} hangs"));
         let what = match outcome {
             Ok(Answer::Tool(response)) => {

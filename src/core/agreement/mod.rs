@@ -66,14 +66,27 @@ impl Agreement {
         self.picture.key(id)
     }
 
-    /// The node above one.
-    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
-        self.picture.parent(id)
+    /// The nodes by their keys, without twins.
+    pub fn keys(&self) -> HashMap<InstanceKey, NodeId> {
+        self.picture.ids().filter_map(|id| Some((self.unique_key(id)?, id))).collect()
     }
 
-    /// The node of a put stands at its place already.
-    pub fn stays(&self, op: &PatchOp) -> bool {
-        matches!(op, PatchOp::Put { node } if self.picture.key(node.id).is_some() && !self.picture.moves(node))
+    /// What both sides had before is what they have again; `None`: nothing was known.
+    pub fn restore(&mut self, id: NodeId, base: Option<Side>) {
+        match base {
+            Some(side) => {
+                if self.bases.entry(id).or_default().agree(side) {
+                    self.news.insert(id);
+                }
+            }
+            None => _ = self.bases.remove(&id),
+        }
+    }
+
+    /// Nothing is known of `key`, of which the tree has no node.
+    pub fn forget(&mut self, key: &InstanceKey) {
+        self.gone.remove(key);
+        self.gone_news.remove(key);
     }
 
     /// The tree has an instance of this name and class there.

@@ -31,10 +31,12 @@ impl Bridge {
         self.resume_parked(now, key);
     }
 
-    /// The same plugin session says hello with another place: it was published.
+    /// The same plugin session says hello with another place. Where that was never published before,
+    /// what was agreed with it goes along; another place keeps its own.
     pub(super) fn place_moved(&mut self, key: StudioKey, from: Option<InstanceId>) {
         let to = self.studios.get(key).and_then(lasting_place);
-        if let Some((from, to)) = from.zip(to).filter(|(from, to)| from != to) {
+        let published = |(from, to): &(InstanceId, InstanceId)| from != to && from.as_str().starts_with("anon:");
+        if let Some((from, to)) = from.zip(to).filter(published) {
             self.effects.push(Effect::MovePlace { from, to });
         }
     }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     Answer, Ask, Bridge, Call, CallerId, Effect, StudioScript, Waiter, Waiting, What,
     level0::{late_catch_up, read_relayed},
+    operations::Ran,
 };
 use crate::core::{
     calls::Moment,
@@ -22,42 +23,80 @@ use crate::core::{
 
 impl Bridge {
     pub(super) fn call(&mut self, now: Moment, caller: CallerId, call: Call) {
-        let Call { studio, patience, ask } = call;
-        if ask == Ask::Status {
-            let status =
-                |studio: &Studio| StudioStatus { paused: self.paused(studio).map(str::to_owned), ..studio.status(now) };
-            let studios = self.studios.iter().map(status).collect();
-            let waiting = self.calls.iter().filter(|(_, call)| matches!(call.who, Waiter::Caller(_))).count();
-            return self.settle(caller, Ok(Answer::Status { studios, waiting }));
-        }
-        if let Ask::Console(query) = &ask
-            && let Some(outcome) = self.read_console(studio.as_deref(), query)
-        {
-            return self.settle(caller, outcome);
-        }
-        let key = match self.ready_studio(studio.as_deref()) {
-            Ok(key) => key,
-            Err(error) => return self.settle(caller, Err(error)),
-        };
+        let Call { studio, patience, ask, operation } = call;
         let deadline = now + patience;
-        let who = Waiter::Caller(caller);
         match ask {
-            Ask::Tool { name, args } => {
-                let body = RequestBody::Tool { name: name.to_owned(), args };
-                self.ask(now, deadline, key, who, body);
+            Ask::Status => {
+                let status = self.status(now);
+                self.settle(caller, Ok(status));
             }
+            Ask::GetCall(id) => {
+                let found = self.find_call(&id).map(Box::new);
+                self.settle(caller, Ok(Answer::Call(found)));
+            }
+            ask => match operation {
+                Some(claim) => self.claim(caller, deadline, claim, studio, ask),
+                None => {
+                    let id = (self.new_id)();
+                    self.start(now, deadline, id, Waiter::Caller(caller), studio.as_deref(), ask);
+                }
+            },
+        }
+    }
+
+    fn status(&self, now: Moment) -> Answer {
+        let status = |studio: &Studio| StudioStatus {
+            busy: self.busy(now, studio.key),
+            paused: self.paused(studio).map(str::to_owned),
+            ..studio.status(now)
+        };
+        let studios = self.studios.iter().map(status).collect();
+        let waiting = self.calls.iter().filter(|(_, call)| matches!(call.who, Waiter::Caller(_))).count();
+        Answer::Status { studios, waiting: waiting + self.operations.waiting() }
+    }
+
+    /// Begin what is asked, as request `id`.
+    pub(super) fn start(
+        &mut self,
+        now: Moment,
+        deadline: Moment,
+        id: RequestId,
+        who: Waiter,
+        studio: Option<&str>,
+        ask: Ask,
+    ) {
+        if let Ask::Console(query) = &ask
+            && let Some(outcome) = self.read_console(studio, query)
+        {
+            return self.finish(who, outcome, Ran::Known);
+        }
+        let key = match self.ready_studio(studio) {
+            Ok(key) => key,
+            Err(error) => return self.finish(who, Err(error), Ran::Never),
+        };
+        let (body, changes) = match ask {
+            Ask::Tool { name, args, changes } => (RequestBody::Tool { name: name.to_owned(), args }, changes),
             Ask::GetScript { id, from_draft } => {
-                let body =
-                    RequestBody::GetScript { id: Some(id), temp_id: None, from_draft: from_draft.then_some(true) };
-                self.ask(now, deadline, key, who, body);
+                let from_draft = from_draft.then_some(true);
+                (RequestBody::GetScript { id: Some(id), temp_id: None, from_draft }, false)
             }
             Ask::Console(_) => {
                 let args = Value::Object(serde_json::Map::new());
-                let body = RequestBody::Tool { name: "get_console_output".to_owned(), args };
-                self.ask(now, deadline, key, who, body);
+                (RequestBody::Tool { name: "get_console_output".to_owned(), args }, false)
             }
-            Ask::Sync(args) => self.start_run(now, deadline, key, caller, args),
-            Ask::Status => unreachable!("answered above"),
+            Ask::Sync(args) => return self.start_run(now, deadline, key, id, who, args),
+            Ask::Status | Ask::GetCall(_) => unreachable!("answered above"),
+        };
+        self.open_request(deadline, key, id.clone(), who, body);
+        self.dispatch(now, &id, changes);
+    }
+
+    /// Whoever waits has this outcome.
+    pub(super) fn finish(&mut self, who: Waiter, outcome: Result<Answer, ToolError>, ran: Ran) {
+        match who {
+            Waiter::Caller(caller) => self.settle(caller, outcome),
+            Waiter::Operation(id) => self.operation_over(&id, outcome, ran),
+            Waiter::Run(_) | Waiter::Probe { .. } => unreachable!("they are told otherwise"),
         }
     }
 
@@ -81,27 +120,22 @@ impl Bridge {
 
     /// Open a call for `body` and send it, numbered.
     pub(super) fn ask(&mut self, now: Moment, deadline: Moment, key: StudioKey, who: Waiter, body: RequestBody) {
-        let request_id = (self.new_id)();
+        let id = (self.new_id)();
+        let changes = matches!(body, RequestBody::Plan { .. });
+        self.open_request(deadline, key, id.clone(), who, body);
+        self.dispatch(now, &id, changes);
+    }
+
+    fn open_request(&mut self, deadline: Moment, studio: StudioKey, id: RequestId, who: Waiter, body: RequestBody) {
         let (body, rest) = first_part(body);
-        let Some(studio) = self.studios.get_mut(key) else { return };
-        let (n, remaining_ms) = if studio.is_level1() {
-            let n = studio.next_n;
-            studio.next_n += 1;
-            (Some(n), Some(millis(deadline.saturating_sub(now))))
-        } else {
-            (None, None)
-        };
-        let link = studio.link;
-        let request = Request { request_id: request_id.clone(), n, remaining_ms, body };
-        let what = What::Request { request: request.clone(), rest, next_part: 1 };
-        self.calls.open(request_id, deadline, Waiting { studio: key, who, what });
-        if let Some(link) = link {
-            self.send(link, ServerFrame::Request(request));
-        }
+        let request = Request { request_id: id.clone(), n: None, remaining_ms: None, body };
+        let what = What::Request { request, rest, next_part: 1, sent: false };
+        let deadline = ledger_deadline(&who, deadline);
+        self.calls.open(id, deadline, Waiting { studio, who, what });
     }
 
     pub(super) fn plan_part_taken(&mut self, link: LinkId, id: &RequestId, part: u32) {
-        let Some((_, waiting)) = self.calls.iter_mut().find(|(open, _)| *open == id) else { return };
+        let Some(waiting) = self.calls.get_mut(id) else { return };
         let What::Request { rest, next_part, .. } = &mut waiting.what else { return };
         if *next_part != part + 1 {
             return;
@@ -115,23 +149,26 @@ impl Bridge {
     /// The one result of a request has come. A repeated or unknown one changes nothing.
     pub(super) fn result(&mut self, now: Moment, from: StudioKey, result: PluginResult) {
         let id = result.request_id.clone();
-        // A plugin cannot know the id of what was not sent, unless it guesses.
-        if !matches!(self.calls.get(&id), Some((Waiting { what: What::Request { .. }, .. }, _))) {
-            return;
+        match self.calls.get(&id) {
+            Some((Waiting { what: What::Request { sent: true, .. }, .. }, _)) => {}
+            // A plugin cannot know the id of what was not sent, unless it guesses.
+            Some(_) => return,
+            None => return self.late_result(now, from, result),
         }
-        let Some(waiting) = self.calls.settle(&id) else { return };
-        let What::Request { request, .. } = waiting.what else { unreachable!("looked at above") };
-        match waiting.who {
-            Waiter::Caller(caller) => {
-                let outcome = self.read_answer(waiting.studio, &request.body, result);
-                self.settle(caller, outcome);
+        let Some(Waiting { studio, who, what }) = self.calls.settle(&id) else { return };
+        let What::Request { request, .. } = what else { unreachable!("looked at above") };
+        match who {
+            Waiter::Caller(_) | Waiter::Operation(_) => {
+                let outcome = self.read_answer(studio, &request.body, result);
+                self.finish(who, outcome, Ran::Known);
             }
             Waiter::Run(run) => self.run_result(now, &run, &request.body, result),
-            Waiter::Probe { newer } => self.probe_answered(waiting.studio, newer, from),
+            Waiter::Probe { newer } => self.probe_answered(studio, newer, from),
         }
+        self.leave_lane(now, studio, &id);
     }
 
-    fn read_answer(
+    pub(super) fn read_answer(
         &self,
         studio: StudioKey,
         asked: &RequestBody,
@@ -151,47 +188,68 @@ impl Bridge {
             RequestBody::Sync { cursor, .. } => {
                 read_relayed(&self.studio_name(studio), cursor.unwrap_or(0), result).map(Answer::Receipt)
             }
-            RequestBody::Plan { .. } => unreachable!("only runs ask for these"),
+            RequestBody::Plan { .. } => unreachable!("only runs ask for these, and they are not remembered"),
         }
     }
 
     /// The call ends with an error, if it is still open.
-    pub(super) fn fail(&mut self, id: &RequestId, error: ToolError) {
+    pub(super) fn fail(&mut self, now: Moment, id: &RequestId, error: ToolError, ran: Ran) {
         let Some(waiting) = self.calls.settle(id) else { return };
-        self.fail_waiting(waiting, error);
+        let studio = waiting.studio;
+        let told = matches!(waiting.who, Waiter::Caller(_) | Waiter::Operation(_));
+        if told && ran != Ran::Unknown && !matches!(waiting.what, What::Run(_)) {
+            self.finish(waiting.who, Err(error), ran);
+        } else {
+            self.fail_waiting(id, waiting, &error);
+        }
+        self.leave_lane(now, studio, id);
     }
 
-    fn fail_waiting(&mut self, waiting: Waiting, error: ToolError) {
-        match (waiting.who, waiting.what) {
-            (Waiter::Caller(caller), What::Request { .. } | What::CatchUp(_)) => self.settle(caller, Err(error)),
-            (Waiter::Caller(caller), What::Run(run)) => {
-                self.forget_run(&run);
-                self.settle(caller, Err(error));
+    pub(super) fn fail_waiting(&mut self, id: &RequestId, waiting: Waiting, error: &ToolError) {
+        let Waiting { studio, who, what } = waiting;
+        match (who, what) {
+            (Waiter::Run(run), _) => self.run_failed(&run, error.clone()),
+            (Waiter::Probe { newer }, _) => self.give_way(studio, newer),
+            (who, What::Request { request, sent: true, .. }) => {
+                let operation = match &who {
+                    Waiter::Operation(id) => Some(id.clone()),
+                    _ => None,
+                };
+                self.late.insert(studio, request, operation);
+                self.finish(who, Err(error.clone().ask_get_call(id.as_str())), Ran::Unknown);
             }
-            (Waiter::Run(run), _) => self.run_failed(&run, error),
-            (Waiter::Probe { newer }, _) => self.give_way(waiting.studio, newer),
+            (who, What::Request { sent: false, .. } | What::CatchUp(_)) => {
+                self.finish(who, Err(error.not_sent()), Ran::Never);
+            }
+            (who, What::Run(run)) => {
+                let ran = if self.changes_something(&run) { Ran::Unknown } else { Ran::Never };
+                self.forget_run(&run);
+                self.finish(who, Err(error.clone()), ran);
+            }
         }
     }
 
     /// Everything that waits for this Studio ends with `error`.
     pub(super) fn fail_all_of(&mut self, key: StudioKey, error: &ToolError) {
+        self.lanes.forget(key);
         // Runs first: their end takes their requests with them.
         for runs_only in [true, false] {
-            for (_, waiting) in
+            for (id, waiting) in
                 self.calls.settle_where(|call| call.studio == key && (!runs_only || matches!(call.what, What::Run(_))))
             {
-                self.fail_waiting(waiting, error.clone());
+                self.fail_waiting(&id, waiting, error);
             }
         }
     }
 
-    pub(super) fn not_sent(&mut self, request: Option<RequestId>, size: usize) {
+    pub(super) fn not_sent(&mut self, now: Moment, request: Option<RequestId>, size: usize) {
         let text =
             format!("the request is {size} bytes and the limit of a frame is {MAX_FRAME_BYTES}; it was not sent");
         match request {
             Some(id) => {
                 self.call_off_plan(&id);
-                self.fail(&id, ToolError::new(ErrorCode::TooLarge, text, "send less at a time"));
+                let error = ToolError::new(ErrorCode::TooLarge, text, "send less at a time");
+                self.fail(now, &id, error, Ran::Never);
             }
             None => self.note(format!("a frame was too large to be sent: {text}")),
         }
@@ -206,23 +264,27 @@ impl Bridge {
     }
 
     pub(super) fn expire_calls(&mut self, now: Moment) {
+        self.expire_operations(now);
         let mut expired = self.calls.expire(now);
         // Runs first, while it can still be seen what they were at.
         expired.sort_by_key(|(_, waiting)| !matches!(waiting.what, What::Run(_)));
         for (id, waiting) in expired {
-            let name = self.studio_name(waiting.studio);
+            let (studio, name) = (waiting.studio, self.studio_name(waiting.studio));
             let error = match &waiting.what {
-                What::Request { .. } => {
-                    let told = self.cancel(&id, waiting.studio, CancelReason::Timeout);
+                What::Request { sent: true, .. } => {
+                    let told = self.cancel(&id, studio, CancelReason::Timeout);
                     ToolError::outcome_unknown(
                         &name,
                         if told { "its deadline passed, and Studio was told to end it" } else { "its deadline passed" },
                     )
                 }
+                What::Request { sent: false, .. } => never_sent(&name, "its deadline passed before its turn came"),
                 What::Run(run) => self.late_run(run, &name),
                 What::CatchUp(_) => late_catch_up(&name),
             };
-            self.fail_waiting(waiting, error);
+            self.lanes.give_up(studio, &id);
+            self.fail_waiting(&id, waiting, &error);
+            self.tell_places(studio);
         }
     }
 
@@ -235,38 +297,59 @@ impl Bridge {
     }
 
     pub(super) fn abandon(&mut self, caller: CallerId) {
+        self.abandon_operation(caller);
         let given_up = self.calls.settle_where(|call| call.who == Waiter::Caller(caller));
-        for (id, waiting) in given_up {
-            match &waiting.what {
-                What::Request { .. } => {
-                    self.cancel(&id, waiting.studio, CancelReason::Aborted);
+        for (id, Waiting { studio, what, .. }) in given_up {
+            match what {
+                What::Request { request, sent: true, .. } => {
+                    self.cancel(&id, studio, CancelReason::Aborted);
+                    self.late.insert(studio, request, None);
                 }
-                What::Run(run) => self.abandon_run(run),
-                What::CatchUp(_) => {}
+                What::Run(run) => self.abandon_run(&run),
+                What::Request { .. } | What::CatchUp(_) => self.lanes.give_up(studio, &id),
             }
             self.settle(caller, Err(ToolError::cancelled()));
+            self.tell_places(studio);
         }
     }
 
     /// Drop the requests of a run that no longer counts; those already sent are cancelled.
     pub(super) fn cancel_requests_of(&mut self, run: &RunId) {
         let owner = Waiter::Run(run.clone());
-        for (id, waiting) in self.calls.settle_where(|call| call.who == owner) {
-            self.cancel(&id, waiting.studio, CancelReason::Aborted);
+        for (id, Waiting { studio, what, .. }) in self.calls.settle_where(|call| call.who == owner) {
+            if matches!(what, What::Request { sent: true, .. }) {
+                self.cancel(&id, studio, CancelReason::Aborted);
+            } else {
+                self.lanes.give_up(studio, &id);
+            }
         }
+    }
+
+    /// Nobody waits for it, but the plugin may still be at it.
+    pub(super) fn is_given_up(&self, waiting: &Waiting) -> bool {
+        matches!(&waiting.who, Waiter::Operation(id) if self.operations.is_given_up(id))
     }
 
     pub(super) fn progress(&mut self, id: &RequestId, progress: f64, total: Option<f64>, message: Option<String>) {
         let Some((waiting, _)) = self.calls.get(id) else { return };
-        let caller = match &waiting.who {
-            Waiter::Caller(caller) => Some(*caller),
-            Waiter::Run(run) => self.caller_of(run),
-            Waiter::Probe { .. } => None,
-        };
-        if let Some(caller) = caller {
-            self.effects.push(Effect::Progress { caller, progress, total, message });
+        for caller in self.callers(&waiting.who) {
+            self.effects.push(Effect::Progress { caller, progress, total, message: message.clone() });
         }
     }
+}
+
+/// It was not sent, and will not be.
+pub(super) fn never_sent(studio: &str, why: &str) -> ToolError {
+    ToolError::new(
+        ErrorCode::TimedOut,
+        format!("never sent to {studio}: {why}"),
+        "call again; `status` says what runs there",
+    )
+}
+
+/// The callers of an operation each have a deadline; the operation itself has none.
+pub(super) fn ledger_deadline(who: &Waiter, deadline: Moment) -> Moment {
+    if matches!(who, Waiter::Operation(_)) { Moment::MAX } else { deadline }
 }
 
 /// The plugin's failure, or ours to read its success, as one error.

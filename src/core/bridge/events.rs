@@ -6,11 +6,12 @@ use super::{Answer, Call, CallerId, PlacePolicy};
 use crate::core::{
     agreement::Kept,
     error::ToolError,
-    ids::{InstanceId, NodeId, RequestId, RunId},
+    ids::{InstanceId, NodeId, OperationId, RequestId, RunId},
     journal::Entry,
+    operations::{Intent, Intention, Outcome},
     protocol::{FrameError, Patch, PluginFrame, ServerFrame, TreePart},
     studios::LinkId,
-    sync::{Begun, Draft, FileWrite, MergeJob, Merged, NodeView, Wrote},
+    sync::{Begun, Draft, FileWrite, MergeJob, Merged, NodeView, Recalled, Undo, Wrote},
 };
 
 /// What happened.
@@ -97,6 +98,13 @@ pub enum Event {
         run: RunId,
         /// What came of it.
         done: Worked,
+    },
+    /// The answer to [`Effect::Intend`].
+    Intended {
+        /// For which operation.
+        operation: OperationId,
+        /// Whether it is new, or why that cannot be kept.
+        intention: Result<Intention, ToolError>,
     },
     /// The project's place lists were read again.
     Places(PlacePolicy),
@@ -195,6 +203,20 @@ pub enum Effect {
         /// What.
         work: Work,
     },
+    /// Commit what is meant, before it is sent.
+    Intend {
+        /// The caller's id for it.
+        operation: OperationId,
+        /// What is meant.
+        intent: Intent,
+    },
+    /// Keep what came of an operation, after all that was to be kept before.
+    Record {
+        /// Which.
+        operation: OperationId,
+        /// `None`: it provably never ran.
+        outcome: Option<Outcome>,
+    },
     /// A line of a Studio's output.
     Output {
         /// Which Studio.
@@ -215,6 +237,13 @@ pub enum Work {
     Merge(Vec<MergeJob>),
     /// Begin an entry of the journal, on the disk before anything else is done.
     Begin(Draft),
+    /// Read an entry of the journal, with its texts.
+    Recall {
+        /// In which place it was written.
+        place: InstanceId,
+        /// Which.
+        undo: Undo,
+    },
     /// Write files.
     Write(Vec<FileWrite>),
     /// Keep what was agreed, and finish the entry.
@@ -237,6 +266,8 @@ pub enum Worked {
     Merged(Vec<Merged>),
     /// Whether there is an entry.
     Begun(Begun),
+    /// The entry, or why it cannot be had.
+    Recalled(Result<Recalled, String>),
     /// In the order of the writes.
     Written(Vec<Wrote>),
     /// It is kept, or why not.

@@ -6,7 +6,7 @@ use std::{collections::VecDeque, time::Duration};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Bridge, CallerId, Effect, Waiter, Waiting, What};
+use super::{Bridge, Effect, Waiter, Waiting, What, calls::ledger_deadline, operations::Ran};
 use crate::core::{
     calls::Moment,
     error::{ErrorCode, ToolError},
@@ -21,15 +21,22 @@ const PROBE: Duration = Duration::from_secs(5);
 
 impl Bridge {
     /// Have the plugin sync. It reads the tree on its own way, so the disk is read first.
-    pub(super) fn relay_sync(&mut self, deadline: Moment, studio: StudioKey, caller: CallerId, args: SyncArgs) {
-        let SyncArgs { mode, paths, overrides, resolution, .. } = args;
-        if resolution.is_some() {
+    pub(super) fn relay_sync(
+        &mut self,
+        deadline: Moment,
+        studio: StudioKey,
+        id: RequestId,
+        who: Waiter,
+        args: SyncArgs,
+    ) {
+        let SyncArgs { mode, paths, overrides, resolution, undo, .. } = args;
+        if resolution.is_some() || undo.is_some() {
             let error = ToolError::new(
                 ErrorCode::Unsupported,
-                "this Studio's plugin settles conflicts by itself and cannot be asked from here",
+                "this Studio's plugin settles conflicts and takes changes back by itself and cannot be asked from here",
                 "sync with `overrides`, or install our plugin (`rojo-mcp plugin build`)",
             );
-            return self.settle(caller, Err(error));
+            return self.finish(who, Err(error), Ran::Never);
         }
         if paths.is_some() {
             let error = ToolError::new(
@@ -37,38 +44,40 @@ impl Bridge {
                 "argument `paths`: this Studio's plugin syncs everything at once; nothing was sent",
                 "call again without `paths`, or install our plugin (`rojo-mcp plugin build`)",
             );
-            return self.settle(caller, Err(error));
+            return self.finish(who, Err(error), Ran::Never);
         }
         let overrides =
             overrides.iter().map(|one| serde_json::to_value(one).expect("an override is plain data")).collect();
-        let id = (self.new_id)();
         let what = What::CatchUp(RequestBody::Sync { run_id: None, cursor: None, scope: None, mode, overrides });
         let run = RunId::from(id.as_str());
-        self.calls.open(id, deadline, Waiting { studio, who: Waiter::Caller(caller), what });
+        self.calls.open(id, ledger_deadline(&who, deadline), Waiting { studio, who, what });
         self.effects.push(Effect::CatchUp { run, paths: None });
     }
 
     /// The disk was read for a sync that is to be relayed.
-    pub(super) fn relay_caught_up(&mut self, run: &RunId, result: Result<u32, ToolError>) {
+    pub(super) fn relay_caught_up(&mut self, now: Moment, run: &RunId, result: Result<u32, ToolError>) {
         let id = RequestId::from(run.as_str());
         let Some(waiting) = self.calls.get_mut(&id) else { return };
-        let (What::CatchUp(body), Waiter::Caller(caller)) = (&waiting.what, &waiting.who) else { return };
+        let What::CatchUp(body) = &waiting.what else { return };
         let version = match result {
             Ok(version) => version,
-            Err(error) => return self.fail(&id, error),
+            Err(error) => return self.fail(now, &id, error, Ran::Never),
         };
-        let (caller, studio) = (*caller, waiting.studio);
+        let (who, studio) = (waiting.who.clone(), waiting.studio);
         let request = Request { request_id: id, n: None, remaining_ms: None, body: body.clone() };
         let mut noted = request.clone();
         if let RequestBody::Sync { cursor, .. } = &mut noted.body {
             *cursor = Some(version);
         }
-        // Noted for the receipt; the plugin knows no cursor.
-        waiting.what = What::Request { request: noted, rest: VecDeque::new(), next_part: 1 };
+        // Noted for the receipt; the plugin knows no cursor. It orders its syncs itself, and a person
+        // may take long to answer one, so it holds no lane.
+        waiting.what = What::Request { request: noted, rest: VecDeque::new(), next_part: 1, sent: true };
         let Some(link) = self.studios.get(studio).and_then(|studio| studio.link) else { return };
         let message = Some(format!("{} syncs; a person may be asked there", self.studio_name(studio)));
         self.send(link, ServerFrame::Request(request));
-        self.effects.push(Effect::Progress { caller, progress: 0.0, total: None, message });
+        for caller in self.callers(&who) {
+            self.effects.push(Effect::Progress { caller, progress: 0.0, total: None, message: message.clone() });
+        }
     }
 
     /// Another window of this one's place, or the same one without the end of its old connection
@@ -102,6 +111,7 @@ impl Bridge {
         for (_, waiting) in self.calls.iter_mut().filter(|(_, waiting)| waiting.studio == older) {
             waiting.studio = newer;
         }
+        self.lanes.hand_over(older, newer);
         self.give_way(older, newer);
     }
 

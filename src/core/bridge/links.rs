@@ -1,15 +1,16 @@
 //! Links: hello or refuse, takeover, the tree, loss and return.
 
-use super::{Bridge, Effect, Link, PlacePolicy, Waiting, What};
+use super::{Bridge, Effect, Link, PlacePolicy, What, operations::Ran};
 use crate::core::{
     calls::Moment,
     error::ToolError,
     gathered::Gathered,
     ids::{InstanceId, RequestId},
+    lanes::Holder,
     protocol::{
         AckDisposition, CancelReason, FrameError, HEARTBEAT, HELLO_DEADLINE, Hello, HelloLevel1, Limits,
-        MAX_FRAME_BYTES, MAX_PART_BYTES, MAX_PENDING_BYTES, Notice, PROTOCOL, PluginFrame, RejectCode, Request,
-        ServerFrame, Welcome,
+        MAX_FRAME_BYTES, MAX_PART_BYTES, MAX_PENDING_BYTES, Notice, PROTOCOL, PluginFrame, RejectCode, ServerFrame,
+        Welcome,
     },
     studios::{LinkId, MAX_STUDIOS, StudioKey, TreeState},
 };
@@ -36,12 +37,10 @@ impl Bridge {
             Some(Link::New { .. }) => self.first_frame(now, link, frame),
             Some(Link::Of(key)) => {
                 let key = *key;
-                if let Some(studio) = self.studios.get_mut(key) {
-                    studio.heard_at = now;
-                }
+                self.heard(now, link);
                 match frame {
                     Ok(frame) => self.studio_frame(now, link, key, frame),
-                    Err(error) => self.bad_frame(link, key, error),
+                    Err(error) => self.bad_frame(now, link, key, error),
                 }
             }
             Some(Link::Closing) | None => {}
@@ -99,7 +98,7 @@ impl Bridge {
         let name = self.studio_name(key);
         self.note(format!("linked to {name}"));
         self.welcome(link, key, renamed);
-        self.resend(now, link, key);
+        self.resend(now, key);
         self.probe_older(now, key);
         Ok(())
     }
@@ -199,40 +198,52 @@ impl Bridge {
     /// After a return: send again what provably never arrived, in order; give up what arrived and
     /// is neither running nor done over there; leave the rest waiting. What still runs although
     /// nobody waits for it is cancelled: the first cancel may be lost.
-    fn resend(&mut self, now: Moment, link: LinkId, key: StudioKey) {
+    fn resend(&mut self, now: Moment, key: StudioKey) {
         let Some(studio) = self.studios.get(key) else { return };
         let Some(level1) = studio.hello.level1.clone() else { return };
         let last_n = self.known_n(&studio.hello);
-        let mut sent: Vec<(u64, RequestId)> = self
+        let is_there = |id: &RequestId| level1.in_flight.contains(id) || level1.pending.contains(id);
+        let mut sent: Vec<(u64, RequestId, bool)> = self
             .calls
             .iter()
             .filter(|(_, waiting)| waiting.studio == key)
             .filter_map(|(id, waiting)| match &waiting.what {
-                What::Request { request, .. } => Some((request.n.unwrap_or(0), id.clone())),
-                What::Run(_) | What::CatchUp(_) => None,
+                What::Request { request, sent: true, .. } => {
+                    Some((request.n.unwrap_or(0), id.clone(), self.is_given_up(waiting)))
+                }
+                What::Request { .. } | What::Run(_) | What::CatchUp(_) => None,
             })
             .collect();
         sent.sort_unstable();
-        for (n, id) in sent {
-            if n > last_n {
-                self.send_again(now, link, &id);
-            } else if !level1.in_flight.contains(&id) && !level1.pending.contains(&id) {
+        // What ends below lets others have their turn, with higher numbers: so these go first.
+        for (_, id, _) in sent.iter().filter(|(n, _, given_up)| *n > last_n && !given_up) {
+            self.send_again(now, id);
+        }
+        for (n, id, given_up) in sent {
+            if n > last_n && given_up {
+                self.fail(now, &id, ToolError::cancelled(), Ran::Never);
+            } else if n <= last_n && !is_there(&id) {
                 let error = ToolError::outcome_unknown(&self.studio_name(key), "the plugin lost it with the link");
-                self.fail(&id, error);
+                self.fail(now, &id, error, Ran::Unknown);
             }
         }
+        self.late_never_ran(key, last_n);
+        self.lanes.returned(key, |id| level1.in_flight.contains(id));
+        self.free_lane(now, key, |id, n| n.is_some_and(|n| n <= last_n) && is_there(id));
         for id in &level1.in_flight {
-            if self.calls.disposition(id) == AckDisposition::AlreadySettled {
+            let open = self.calls.get(id).map(|(waiting, _)| self.is_given_up(waiting));
+            if open.unwrap_or(self.calls.disposition(id) == AckDisposition::AlreadySettled) {
                 self.cancel(id, key, CancelReason::Aborted);
             }
         }
     }
 
-    fn send_again(&mut self, now: Moment, link: LinkId, id: &RequestId) {
-        let Some((Waiting { what: What::Request { request, .. }, .. }, deadline)) = self.calls.get(id) else { return };
-        let remaining_ms = Some(super::calls::millis(deadline.saturating_sub(now)));
-        let request = Request { remaining_ms, ..request.clone() };
-        self.send(link, ServerFrame::Request(request));
+    /// The lane is held by a call that nobody waits for: it is free, unless the plugin is at it.
+    fn free_lane(&mut self, now: Moment, key: StudioKey, is_there: impl Fn(&RequestId, Option<u64>) -> bool) {
+        let Some(Holder { request, n, .. }) = self.lanes.holder(key).cloned() else { return };
+        if self.calls.get(&request).is_none() && !is_there(&request, n) {
+            self.leave_lane(now, key, &request);
+        }
     }
 
     fn studio_frame(&mut self, now: Moment, link: LinkId, key: StudioKey, frame: PluginFrame) {
@@ -242,7 +253,8 @@ impl Bridge {
                 self.ack(link, key, &result.request_id, disposition);
                 self.result(now, key, result);
             }
-            PluginFrame::Cancelled { .. } | PluginFrame::StillRunning { .. } | PluginFrame::Alive => {}
+            PluginFrame::Cancelled { request_id } => self.cancelled(now, key, &request_id),
+            PluginFrame::StillRunning { .. } | PluginFrame::Alive => {}
             PluginFrame::Taken { request_id: None, part } => self.tree_part_taken(link, key, part),
             PluginFrame::Taken { request_id: Some(id), part } => self.plan_part_taken(link, &id, part),
             PluginFrame::Facts { request_id, part, facts } => self.facts_part(key, request_id, part, facts),
@@ -274,7 +286,7 @@ impl Bridge {
         }
     }
 
-    fn bad_frame(&mut self, link: LinkId, key: StudioKey, error: FrameError) {
+    fn bad_frame(&mut self, now: Moment, link: LinkId, key: StudioKey, error: FrameError) {
         let name = self.studio_name(key);
         self.note(format!("a frame of {name} could not be read: {error}"));
         if let Some(id) = error.request_id {
@@ -284,13 +296,12 @@ impl Bridge {
                 self.calls.settle(&id);
                 return;
             }
-            self.fail(
-                &id,
-                ToolError::failed(
-                    format!("the answer of {name} could not be read: {}", error.detail),
-                    "return plain values: text in UTF-8, finite numbers",
-                ),
+            let error = ToolError::failed(
+                format!("the answer of {name} could not be read: {}", error.detail),
+                "return plain values: text in UTF-8, finite numbers",
             );
+            self.fail(now, &id, error, Ran::Known);
+            self.leave_lane(now, key, &id);
         }
     }
 
@@ -303,6 +314,7 @@ impl Bridge {
         }
         studio.lost_at = Some(now);
         let name = studio.name.clone();
+        self.fail_unsent(key);
         self.note(format!("lost the link to {name}: {reason}"));
     }
 
@@ -363,6 +375,7 @@ impl Bridge {
             }
             self.close(link, STOPPING);
         }
+        self.drop_operations(&error);
         let unlinked: Vec<LinkId> =
             self.links.iter().filter(|(_, link)| matches!(link, Link::New { .. })).map(|(id, _)| *id).collect();
         for link in unlinked {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Bridge, runs::ActiveRun};
 use crate::core::{
     calls::Moment,
+    error::ToolError,
     ids::{NodeId, RunId},
     live::LiveMode,
     protocol::{Notice, Role, ServerFrame},
@@ -23,6 +24,21 @@ impl Bridge {
             studio.live.edited(seq, nodes, removed);
         } else {
             self.send(link, ServerFrame::Notice(Notice::Edited { seq }));
+        }
+    }
+
+    /// The plugin has taken the whole tree in.
+    pub(super) fn live_tree_ready(&mut self, key: StudioKey) {
+        if let Some(studio) = self.studios.get_mut(key).filter(|studio| studio.live_mode() != LiveMode::Off) {
+            let unasked = studio.hello.confirmation_behavior == "Never";
+            studio.live.tree_ready(unasked);
+        }
+    }
+
+    /// Nobody else hears of it.
+    pub(super) fn note_unasked_failure(&mut self, unasked: bool, key: StudioKey, error: &ToolError) {
+        if unasked {
+            self.note(format!("a comparison with {} that nobody called failed: {error}", self.studio_name(key)));
         }
     }
 

@@ -8,15 +8,18 @@ mod bases;
 mod calls;
 mod copies;
 mod events;
+mod late;
 mod level0;
 mod links;
 mod live;
+mod operations;
 mod places;
 mod runs;
 #[cfg(test)]
 mod tests;
 mod ticks;
 mod trees;
+mod turns;
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -24,6 +27,9 @@ use std::{
 };
 
 pub use events::{Effect, Event, Work, Worked};
+use late::Late;
+pub use late::{CallRecord, CallState};
+use operations::Operations;
 pub use places::PlacePolicy;
 use runs::ActiveRun;
 pub use runs::StudioScript;
@@ -32,7 +38,9 @@ use super::{
     calls::{Calls, Moment},
     console::{Page, Query},
     error::ToolError,
-    ids::{NodeId, RequestId, RunId, ServerId, TreeId},
+    ids::{NodeId, OperationId, RequestId, RunId, ServerId, TreeId},
+    lanes::Lanes,
+    operations::Claim,
     protocol::{HEARTBEAT, PlanOp, Request, RequestBody, ServerFrame},
     studios::{LinkId, StudioKey, StudioStatus, Studios},
     sync::{Receipt, SyncArgs},
@@ -52,6 +60,8 @@ pub struct Call {
     pub patience: Duration,
     /// What.
     pub ask: Ask,
+    /// For a change that its caller may repeat: it has one outcome.
+    pub operation: Option<Claim>,
 }
 
 /// What can be asked.
@@ -63,6 +73,8 @@ pub enum Ask {
         name: &'static str,
         /// Its arguments.
         args: serde_json::Value,
+        /// It may change something, so it waits for its turn.
+        changes: bool,
     },
     /// Studio's text of a script.
     GetScript {
@@ -75,6 +87,8 @@ pub enum Ask {
     Console(Query),
     /// A sync run.
     Sync(SyncArgs),
+    /// What became of a call, by the id of its request or operation. Settled at once.
+    GetCall(String),
     /// How things are. Needs no Studio and is settled at once.
     Status,
 }
@@ -95,6 +109,8 @@ pub enum Answer {
     Console(Page),
     /// The receipt of a sync run.
     Receipt(Receipt),
+    /// A call, if this server knows it. (The store may know more.)
+    Call(Option<Box<CallRecord>>),
     /// How things are.
     Status {
         /// The Studios.
@@ -124,6 +140,9 @@ pub struct Bridge {
     links: BTreeMap<LinkId, Link>,
     studios: Studios,
     calls: Calls<Waiting>,
+    operations: Operations,
+    lanes: Lanes,
+    late: Late,
     runs: HashMap<RunId, ActiveRun>,
     next_beat: Moment,
     stopping: bool,
@@ -158,6 +177,8 @@ struct Waiting {
 enum Waiter {
     Caller(CallerId),
     Run(RunId),
+    /// All who call with the same id.
+    Operation(OperationId),
     /// A newer window of the same place wants to know whether this one is alive.
     Probe {
         newer: StudioKey,
@@ -167,8 +188,8 @@ enum Waiter {
 /// What is waited for.
 #[derive(Debug)]
 enum What {
-    /// A result of the plugin.
-    Request { request: Request, rest: VecDeque<Vec<PlanOp>>, next_part: u32 },
+    /// A result of the plugin. Until it is sent it has no number.
+    Request { request: Request, rest: VecDeque<Vec<PlanOp>>, next_part: u32, sent: bool },
     /// The end of a run.
     Run(RunId),
     /// The disk is read before this is sent.
@@ -184,6 +205,9 @@ impl Bridge {
             links: BTreeMap::new(),
             studios: Studios::default(),
             calls: Calls::default(),
+            operations: Operations::default(),
+            lanes: Lanes::default(),
+            late: Late::default(),
             runs: HashMap::new(),
             next_beat: HEARTBEAT,
             stopping: false,
@@ -200,7 +224,7 @@ impl Bridge {
             Event::Opened { link } => self.opened(now, link),
             Event::Frame { link, frame } => self.frame(now, link, frame),
             Event::Pong { link } => self.heard(now, link),
-            Event::NotSent { request, size } => self.not_sent(request, size),
+            Event::NotSent { request, size } => self.not_sent(now, request, size),
             Event::Closed { link, reason } => self.closed(now, link, &reason),
             Event::Call { caller, call } => self.call(now, caller, call),
             Event::Abandon { caller } => self.abandon(caller),
@@ -209,6 +233,7 @@ impl Bridge {
             Event::TreeRestarted => self.restart_trees(),
             Event::CaughtUp { run, result } => self.caught_up(now, &run, result),
             Event::Looked { run, views } => self.looked(now, &run, views),
+            Event::Intended { operation, intention } => self.intended(now, &operation, intention),
             Event::BasesLoaded { place, kept } => self.bases_loaded(now, &place, kept),
             Event::Worked { run, done } => self.worked(now, &run, done),
             Event::Places(places) => self.apply_places(now, places),

@@ -4,12 +4,15 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::{Answer, Bridge, CallerId, Effect, Waiter, Waiting, What, Work, Worked, calls::unwrap_outcome};
+use super::{
+    Answer, Bridge, CallerId, Effect, Waiter, Waiting, What, Work, Worked,
+    calls::{ledger_deadline, unwrap_outcome},
+    operations::Ran,
+};
 use crate::core::{
     calls::Moment,
     error::{ErrorCode, ToolError},
-    ids::{NodeId, OpId, RequestId, RunId},
-    live::LiveMode,
+    ids::{InstanceId, NodeId, OpId, RequestId, RunId},
     protocol::{Fact, OpResult, PluginResult, RequestBody},
     studios::{LinkId, StudioKey, TreeState},
     sync::{NodeView, Run, Step, SyncArgs},
@@ -77,19 +80,19 @@ impl Bridge {
         now: Moment,
         deadline: Moment,
         studio: StudioKey,
-        caller: CallerId,
+        entry: RequestId,
+        who: Waiter,
         args: SyncArgs,
     ) {
         if !self.studios.get(studio).is_some_and(|studio| studio.is_level1()) {
-            return self.relay_sync(deadline, studio, caller, args);
+            return self.relay_sync(deadline, studio, entry, who, args);
         }
-        let entry = (self.new_id)();
         // Not the entry's id: the plugin learns the run's, and may name it in a result.
         let alone = self.studios.get(studio).is_some_and(|studio| studio.is_alone());
         let (run, step) = Run::start(RunId::from((self.new_id)().as_str()), args, alone);
         let id = run.id().clone();
         let what = What::Run(id.clone());
-        self.calls.open(entry.clone(), deadline, Waiting { studio, who: Waiter::Caller(caller), what });
+        self.calls.open(entry.clone(), ledger_deadline(&who, deadline), Waiting { studio, who, what });
         self.runs
             .insert(id.clone(), ActiveRun { run, studio, deadline, planned: false, parked: None, entry: Some(entry) });
         self.follow(now, &id, step);
@@ -115,10 +118,7 @@ impl Bridge {
             self.note(format!("{name} differs in more than could be taken in; nothing is taken for equal"));
             return self.resume_parked(now, studio);
         };
-        if let Some(studio) = self.studios.get_mut(studio).filter(|studio| studio.live_mode() != LiveMode::Off) {
-            let unasked = studio.hello.confirmation_behavior == "Never";
-            studio.live.tree_ready(unasked);
-        }
+        self.live_tree_ready(studio);
         let id = RunId::from((self.new_id)().as_str());
         let (mut run, _) = Run::start(id.clone(), SyncArgs::comparison(), false);
         run.caught_up(cursor, &known);
@@ -141,7 +141,7 @@ impl Bridge {
 
     pub(super) fn caught_up(&mut self, now: Moment, id: &RunId, result: Result<u32, ToolError>) {
         if !self.runs.contains_key(id) {
-            return self.relay_caught_up(id, result);
+            return self.relay_caught_up(now, id, result);
         }
         let cursor = match result {
             Ok(cursor) => cursor,
@@ -232,6 +232,7 @@ impl Bridge {
         self.advance(now, id, |run, agreement| match done {
             Worked::Merged(merged) => run.merged(merged, agreement),
             Worked::Begun(begun) => run.begun(begun, agreement),
+            Worked::Recalled(recalled) => run.recalled(recalled, agreement),
             Worked::Written(wrote) => run.written(wrote, agreement),
             Worked::Concluded(kept) => run.concluded(kept),
         });
@@ -264,6 +265,11 @@ impl Bridge {
                 self.ask_for_run(now, id, body);
             }
             Step::Merge(jobs) => self.effects.push(Effect::Work { run, work: Work::Merge(jobs) }),
+            Step::Recall(undo) => {
+                let place = self.studio_of(id).and_then(|key| self.place_of(key));
+                let place = place.unwrap_or_else(|| InstanceId::from(""));
+                self.effects.push(Effect::Work { run, work: Work::Recall { place, undo } });
+            }
             Step::Begin(draft) => self.begin_entry(id, draft),
             Step::Write(writes) => {
                 self.set_planned(id);
@@ -274,7 +280,7 @@ impl Bridge {
                 let Some(active) = self.runs.remove(id) else { return };
                 self.remember(active.studio);
                 self.note_receipt(active.studio, id, &receipt, active.run.is_whole());
-                self.settle_entry(active.entry, Ok(Answer::Receipt(receipt)));
+                self.settle_entry(active.entry, Ok(Answer::Receipt(receipt)), Ran::Known);
             }
         }
     }
@@ -309,20 +315,25 @@ impl Bridge {
     pub(super) fn run_failed(&mut self, id: &RunId, error: ToolError) {
         let Some(active) = self.runs.remove(id) else { return };
         self.cancel_requests_of(id);
-        if active.entry.is_none() {
-            self.note(format!(
-                "a comparison with {} that nobody called failed: {error}",
-                self.studio_name(active.studio)
-            ));
-        }
-        self.settle_entry(active.entry, Err(error));
+        self.note_unasked_failure(active.entry.is_none(), active.studio, &error);
+        let ran = match error.code {
+            _ if !active.planned => Ran::Never,
+            ErrorCode::OutcomeUnknown | ErrorCode::StudioLeft | ErrorCode::Reconnecting | ErrorCode::TimedOut => {
+                Ran::Unknown
+            }
+            _ => Ran::Known,
+        };
+        self.settle_entry(active.entry, Err(error), ran);
     }
 
-    fn settle_entry(&mut self, entry: Option<RequestId>, outcome: Result<Answer, ToolError>) {
+    fn settle_entry(&mut self, entry: Option<RequestId>, outcome: Result<Answer, ToolError>, ran: Ran) {
         let Some(waiting) = entry.and_then(|entry| self.calls.settle(&entry)) else { return };
-        if let Waiter::Caller(caller) = waiting.who {
-            self.settle(caller, outcome);
-        }
+        self.finish(waiting.who, outcome, ran);
+    }
+
+    /// From here on, it may have changed something.
+    pub(super) fn changes_something(&self, id: &RunId) -> bool {
+        self.runs.get(id).is_some_and(|active| active.planned)
     }
 
     /// The run's caller has its answer; whatever the run was doing no longer counts.
@@ -352,11 +363,11 @@ impl Bridge {
         )
     }
 
-    pub(super) fn caller_of(&self, id: &RunId) -> Option<CallerId> {
-        let entry = self.runs.get(id)?.entry.as_ref()?;
-        match self.calls.get(entry)?.0.who {
-            Waiter::Caller(caller) => Some(caller),
-            Waiter::Run(_) | Waiter::Probe { .. } => None,
+    pub(super) fn callers_of(&self, id: &RunId) -> Vec<CallerId> {
+        let entry = self.runs.get(id).and_then(|active| active.entry.as_ref());
+        match entry.and_then(|entry| self.calls.get(entry)) {
+            Some((waiting, _)) => self.callers(&waiting.who),
+            None => Vec::new(),
         }
     }
 

@@ -7,8 +7,10 @@ mod level0;
 mod live;
 mod loss;
 mod model;
+mod operations;
 mod runs;
 mod trees;
+mod turns;
 
 use std::{
     sync::{
@@ -25,6 +27,7 @@ use crate::core::{
     calls::Moment,
     error::{ErrorCode, ToolError},
     ids::{NodeId, RequestId},
+    operations::Claim,
     protocol::{Node, Patch, PatchOp, PluginFrame, TreePart},
     studios::LinkId,
     sync::{Begun, SyncArgs, SyncStatus},
@@ -156,13 +159,22 @@ impl Rig {
     fn call(&mut self, studio: Option<&str>, patience: Duration, ask: Ask) -> (CallerId, Out) {
         self.callers += 1;
         let caller = CallerId(self.callers);
-        let call = Call { studio: studio.map(str::to_owned), patience, ask };
+        let call = Call { studio: studio.map(str::to_owned), patience, ask, operation: None };
         (caller, self.event(Event::Call { caller, call }))
     }
 
-    /// Call a tool of the only Studio.
+    /// Run code in the only Studio as operation `id`.
+    fn change(&mut self, id: &str, patience: Duration) -> (CallerId, Out) {
+        self.callers += 1;
+        let caller = CallerId(self.callers);
+        let claim = Claim { id: id.into(), tool: "run_code".into(), args_hash: "of the code".into() };
+        let call = Call { studio: None, patience, ask: run_code(), operation: Some(claim) };
+        (caller, self.event(Event::Call { caller, call }))
+    }
+
+    /// Call a tool of the only Studio that changes nothing.
     fn tool(&mut self) -> (CallerId, Out) {
-        self.call(None, PATIENCE, run_code())
+        self.call(None, PATIENCE, look())
     }
 
     /// Call a tool of the only Studio; the id of the request that it became.
@@ -298,7 +310,12 @@ fn with(base: Value, more: Value) -> Value {
 }
 
 fn run_code() -> Ask {
-    Ask::Tool { name: "run_code", args: json!({"command": "return 1"}) }
+    Ask::Tool { name: "run_code", args: json!({"command": "return 1"}), changes: true }
+}
+
+/// As [`run_code`], of a tool that changes nothing.
+fn look() -> Ask {
+    Ask::Tool { name: "look", args: json!({"at": "it"}), changes: false }
 }
 
 fn success(request: &str, response: &Value) -> Value {

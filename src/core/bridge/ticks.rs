@@ -19,6 +19,7 @@ impl Bridge {
         let silences = self.studios.iter().filter_map(silent_at);
         let beat = (!self.links.is_empty()).then_some(self.next_beat);
         let all = hellos.chain(graces).chain(silences).chain(beat).chain(self.calls.next_deadline());
+        let all = all.chain(self.operations.next_deadline());
         all.min().unwrap_or(Moment::MAX)
     }
 
@@ -75,6 +76,7 @@ impl Bridge {
                 studio.lost_at = Some(now);
                 let link = studio.link.take();
                 link.into_iter().for_each(|link| self.close(link, why.as_str()));
+                self.fail_unsent(key);
             } else {
                 self.leave(key, &why);
             }

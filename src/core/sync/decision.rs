@@ -4,7 +4,7 @@ use super::receipt::{Change, ChangeResult};
 use crate::core::{
     agreement::Agreement,
     ids::{NodeId, OpId},
-    merge::Base,
+    merge::{Base, Side},
     paths::InstanceKey,
     protocol::{MAX_FRAME_BYTES, NewNode, PlanOp},
     text::TextHash,
@@ -79,6 +79,17 @@ pub struct Decision {
     pub removal: Option<Removal>,
     /// Its place in the journal's entry.
     pub line: Option<usize>,
+    /// Where its instance stands, if that is not the place of a node.
+    pub place: Option<Place>,
+}
+
+/// Where an instance stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Below which node.
+    pub parent: NodeId,
+    /// Its name.
+    pub name: String,
 }
 
 /// What a file gets.
@@ -142,6 +153,12 @@ pub enum Then {
         /// With this text.
         hash: TextHash,
     },
+    /// What they had before a run that is taken back (`None`: nothing was known).
+    Restore(NodeId, Option<Side>),
+    /// This text, of which the tree has no node.
+    Gone(InstanceKey, TextHash),
+    /// Nothing is known of it any more.
+    Forget(InstanceKey),
     /// This text, at a place that the tree may not have yet.
     At {
         /// Below this node.
@@ -177,7 +194,7 @@ impl Decision {
     /// Nothing is done about `change` so far.
     pub fn new(change: Change) -> Self {
         let (then, keeps) = (Vec::new(), Vec::new());
-        Self { change, op: None, write: None, needs: None, then, keeps, removal: None, line: None }
+        Self { change, op: None, write: None, needs: None, then, keeps, removal: None, line: None, place: None }
     }
 
     /// It is left to somebody else.
@@ -205,6 +222,10 @@ impl Decision {
     pub(super) fn then(mut self, then: Then) -> Self {
         self.then.push(then);
         self
+    }
+
+    pub(super) fn at(self, parent: NodeId, name: &str) -> Self {
+        Self { place: Some(Place { parent, name: name.to_owned() }), ..self }
     }
 
     /// It is done, or going to be.
@@ -249,6 +270,9 @@ impl Decision {
                     agreement.agree(*id, *hash);
                 }
                 Then::Absent(key) => agreement.agree_gone(key, None),
+                Then::Restore(id, base) => agreement.restore(*id, *base),
+                Then::Gone(key, hash) => agreement.agree_gone(key, Some(*hash)),
+                Then::Forget(key) => agreement.forget(key),
                 Then::Renamed { from, id, hash } => agreement.renamed(from, *id, *hash),
                 Then::At { parent, name, class, hash } => agreement.agree_at(*parent, name, class, *hash),
             }

@@ -11,6 +11,7 @@
 //! A run that finds nothing to do, or may not do it, is `Done` earlier; steps with nothing to do
 //! are left out. Nothing changes anywhere before `Apply`.
 
+mod args;
 mod decision;
 mod merging;
 mod overrides;
@@ -19,41 +20,27 @@ mod receipt;
 mod removals;
 mod renames;
 mod scope;
+mod undo;
 mod verdicts;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+pub use args::SyncArgs;
 pub use decision::{Decision, FileWrite, NodeView, Rules};
 pub use merging::{MergeJob, Merged};
 pub use overrides::{Forced, Override, OverrideDirection, Resolution};
 pub use plan::{Begun, Draft, Wrote};
 pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected, SyncStatus};
 pub use scope::Unasked;
+pub use undo::{Recalled, Undo};
 
 use self::overrides::Overrides;
 use super::{
     agreement::{Agreement, Comparison},
     ids::{NodeId, OpId, RunId},
     journal::Entry,
-    protocol::{Fact, FactKind, NewNode, OpResult, PlanOp, Scope, SyncMode},
+    protocol::{Fact, FactKind, OpResult, PlanOp, Scope, SyncMode},
 };
-
-/// What the caller of `sync` asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SyncArgs {
-    /// How to treat what is found.
-    pub mode: SyncMode,
-    /// Only these files and folders, relative to the project with `/`; `None` is everything.
-    pub paths: Option<Vec<String>>,
-    /// Decisions taken beforehand.
-    pub overrides: Vec<Override>,
-    /// Any number of removals is agreed to.
-    pub allow_removals: bool,
-    /// Nobody called it.
-    pub unasked: Option<Box<Unasked>>,
-    /// Only this; everything else is left out.
-    pub resolution: Option<Resolution>,
-}
 
 /// Why a run that found something unresolved ended, and the way on.
 const NOTHING_CHANGED: &str = "something is unresolved, so nothing was changed: settle each unresolved line as it \
@@ -77,6 +64,7 @@ pub struct Run {
     fetching: usize,
     journal: Option<(u64, Entry)>,
     ended: Option<SyncStatus>,
+    recalled: Option<Recalled>,
 }
 
 /// What a run wants next.
@@ -94,6 +82,8 @@ pub enum Step {
         /// Only this part.
         scope: Option<Scope>,
     },
+    /// Read an entry of the journal, then [`Run::recalled`].
+    Recall(Undo),
     /// Look these nodes up in the tree, then [`Run::looked`].
     Look {
         /// Those that differ, and those that stand above what only Studio has.
@@ -135,12 +125,7 @@ impl Run {
     /// Begin a run.
     pub fn start(id: RunId, args: SyncArgs, alone: bool) -> (Self, Step) {
         let step = Step::CatchUp { paths: args.paths.clone() };
-        let rules = Rules {
-            alone,
-            allow_removals: args.allow_removals,
-            takes: args.unasked.as_ref().is_none_or(|unasked| unasked.takes),
-            deleted: args.unasked.iter().flat_map(|unasked| unasked.deleted.iter().copied()).collect(),
-        };
+        let rules = args.rules(alone);
         let run = Self {
             id,
             args,
@@ -154,6 +139,7 @@ impl Run {
             fetching: 0,
             journal: None,
             ended: None,
+            recalled: None,
         };
         (run, step)
     }
@@ -194,6 +180,10 @@ impl Run {
         if cursor.is_some_and(|cursor| cursor != self.cursor) {
             self.comparison = Comparison::default();
         }
+        if let Some(undo) = self.args.undo.clone() {
+            self.facts = facts;
+            return Step::Recall(undo);
+        }
         if facts.is_empty() {
             agreement.confirm(std::mem::take(&mut self.comparison), |_| false);
             self.rejected = self.overrides().finish();
@@ -211,12 +201,27 @@ impl Run {
         Step::Look { ids, subtrees: of_kind(&[FactKind::Missing]) }
     }
 
+    /// The entry that is to be taken back.
+    pub fn recalled(&mut self, recalled: Result<Recalled, String>, agreement: &Agreement) -> Step {
+        match recalled {
+            Ok(recalled) => {
+                let ids = undo::nodes(&recalled, agreement);
+                self.recalled = Some(recalled);
+                Step::Look { ids, subtrees: Vec::new() }
+            }
+            Err(reason) => self.end(SyncStatus::Error, &reason),
+        }
+    }
+
     /// The nodes that differ, as the tree has them. Those that are gone are absent.
     pub fn looked(&mut self, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) -> Step {
         let facts = std::mem::take(&mut self.facts);
-        let reported = reported_ids(&facts, views);
+        let reported = scope::reported_ids(&facts, views);
         agreement.confirm(std::mem::take(&mut self.comparison), |id| reported.contains(&id));
-        self.decide(facts, views, agreement);
+        match &self.recalled {
+            Some(recalled) => self.decisions = undo::decide(recalled, &facts, views, agreement),
+            None => self.decide(facts, views, agreement),
+        }
         if self.decisions.is_empty() {
             return self.nothing_to_do();
         }
@@ -286,7 +291,10 @@ impl Run {
                 self.end(SyncStatus::Rejected, "manual mode asks a person, and nobody can be asked here yet")
             }
             SyncMode::Standard if resolved == 0 => self.end(SyncStatus::Rejected, NOTHING_RESOLVED),
-            SyncMode::Standard | SyncMode::Fastfail => Step::Begin(plan::draft(&mut self.decisions, agreement)),
+            SyncMode::Standard | SyncMode::Fastfail => {
+                let undoes = self.recalled.as_ref().map(|recalled| recalled.id);
+                Step::Begin(plan::draft(&mut self.decisions, agreement, undoes))
+            }
         }
     }
 
@@ -364,7 +372,9 @@ impl Run {
 
     fn nothing_to_do(&mut self) -> Step {
         let mut receipt = Receipt::empty(self.cursor, self.args.mode);
-        if self.args.paths.is_some() {
+        if self.recalled.is_some() {
+            receipt.message = Some("all of it is as it was before; there is nothing to take back".into());
+        } else if self.args.paths.is_some() {
             receipt.message = Some("nothing that `paths` names differs; there is nothing to do".into());
         }
         receipt.rejected = std::mem::take(&mut self.rejected);
@@ -380,17 +390,6 @@ impl Run {
         let receipt = Receipt::new(status, self.cursor, changes, message);
         Step::Done(Receipt { rejected: std::mem::take(&mut self.rejected), ..receipt })
     }
-}
-
-/// The nodes that a comparison did not find equal: those it named, and all below a missing one.
-fn reported_ids(facts: &[Fact], views: &HashMap<NodeId, NodeView>) -> HashSet<NodeId> {
-    fn add_subtree(node: &NewNode, ids: &mut HashSet<NodeId>) {
-        ids.insert(node.id);
-        node.children.iter().for_each(|child| add_subtree(child, ids));
-    }
-    let mut ids: HashSet<NodeId> = facts.iter().filter_map(|fact| fact.id).collect();
-    views.values().filter_map(|view| view.subtree.as_ref()).for_each(|node| add_subtree(node, &mut ids));
-    ids
 }
 
 #[cfg(test)]

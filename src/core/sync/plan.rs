@@ -49,9 +49,10 @@ pub enum Wrote {
 }
 
 /// The journal's entry for what is resolved in `decisions`.
-pub(super) fn draft(decisions: &mut [Decision], agreement: &Agreement) -> Draft {
+pub(super) fn draft(decisions: &mut [Decision], agreement: &Agreement, undoes: Option<u64>) -> Draft {
     let resolved = decisions.iter_mut().filter(|decision| decision.is_resolved());
-    let mut draft = Draft { entry: Entry { what: "sync".to_owned(), ..Entry::default() }, texts: Vec::new() };
+    let what = if undoes.is_some() { "undo" } else { "sync" }.to_owned();
+    let mut draft = Draft { entry: Entry { what, undoes, ..Entry::default() }, texts: Vec::new() };
     for decision in resolved {
         decision.line = Some(draft.entry.changes.len());
         draft.entry.changes.push(line(decision, agreement));
@@ -92,12 +93,18 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         Some(PlanOp::Remove { expect, .. }) => expect.subtree.clone(),
         _ => Vec::new(),
     };
+    let place = decision.place.as_ref();
+    let parent = place.and_then(|place| agreement.key(place.parent));
+    let at_place = parent.as_ref().zip(place).map(|(parent, place)| parent.child(&place.name, class_name));
     Line {
         path: path.clone(),
         direction: *direction,
         patch_type: *patch_type,
         id: *id,
-        key: id.and_then(|id| agreement.key(id)),
+        key: at_place.or_else(|| id.and_then(|id| agreement.key(id))),
+        parent,
+        name: place.map(|place| place.name.clone()),
+        base: id.and_then(|id| agreement.standing(id).last),
         class_name: class_name.clone(),
         fs_path: fs_path.clone(),
         disk: (*disk_hash, disk_after),
@@ -123,14 +130,16 @@ pub(super) fn note_results(decisions: &mut [Decision], results: &[OpResult]) {
     let by_id: HashMap<&OpId, &OpResult> = results.iter().map(|result| (&result.id, result)).collect();
     for decision in decisions {
         let Some(op) = decision.op.take() else { continue };
-        note(&mut decision.change, &op, by_id.get(&op.subject()).copied());
+        // What the tree does not have the plugin cannot name.
+        let named = decision.place.is_none();
+        note(&mut decision.change, &op, named, by_id.get(&op.subject()).copied());
         if decision.change.result != ChangeResult::Planned {
             decision.write = None;
         }
     }
 }
 
-fn note(change: &mut Change, op: &PlanOp, result: Option<&OpResult>) {
+fn note(change: &mut Change, op: &PlanOp, named: bool, result: Option<&OpResult>) {
     let Some(result) = result else {
         return change.ended(ChangeResult::Failed, "the plugin did not say what became of it");
     };
@@ -144,7 +153,11 @@ fn note(change: &mut Change, op: &PlanOp, result: Option<&OpResult>) {
         (OpStatus::Done, PlanOp::Remove { .. }) => None,
         _ => result.hash.or(change.studio_hash),
     };
-    let confirms = matches!(op, PlanOp::Remove { .. } | PlanOp::Rename { .. }) || result.hash == expected;
+    let confirms = match op {
+        PlanOp::Remove { .. } | PlanOp::Rename { .. } => true,
+        PlanOp::Add { .. } if !named && result.hash.is_none() => true,
+        PlanOp::Add { .. } | PlanOp::SetSource { .. } => result.hash == expected,
+    };
     change.reason = result.error.clone().or(change.reason.take());
     change.result = match result.status {
         OpStatus::Done if !confirms => {
@@ -202,6 +215,7 @@ pub(super) fn finished(mut entry: Entry, decisions: &[Decision]) -> Entry {
         let line = decision.line.and_then(|line| entry.changes.get_mut(line));
         if let Some(line) = line {
             line.result = Some(decision.change.result);
+            line.fs_path = decision.change.fs_path.clone().or(line.fs_path.take());
         }
     }
     entry

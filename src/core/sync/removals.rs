@@ -136,6 +136,10 @@ pub(super) fn about_extra(
         Some(Forced::Text(_)) => Decision::unresolved(change, "only Studio has it; pull it first"),
         None => unasked(fact, change, extra.as_ref(), rules),
     };
+    let decision = match fact.parent.zip(fact.name.as_deref()) {
+        Some((parent, name)) => decision.at(parent, name),
+        None => decision,
+    };
     (decision, extra)
 }
 

@@ -1,12 +1,14 @@
 //! Which differences a run is about.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{
     decision::NodeView,
     receipt::{Change, PatchType},
 };
 use crate::core::{
     ids::{NodeId, OpId},
-    protocol::{Fact, Scope},
+    protocol::{Fact, NewNode, Scope},
 };
 
 /// How far a run goes that nobody called.
@@ -65,4 +67,15 @@ fn folder_of(file: &str) -> &str {
         Some((folder, name)) if name.starts_with("init.") => folder,
         _ => file,
     }
+}
+
+/// The nodes that a comparison did not find equal: those it named, and all below a missing one.
+pub(super) fn reported_ids(facts: &[Fact], views: &HashMap<NodeId, NodeView>) -> HashSet<NodeId> {
+    fn add_subtree(node: &NewNode, ids: &mut HashSet<NodeId>) {
+        ids.insert(node.id);
+        node.children.iter().for_each(|child| add_subtree(child, ids));
+    }
+    let mut ids: HashSet<NodeId> = facts.iter().filter_map(|fact| fact.id).collect();
+    views.values().filter_map(|view| view.subtree.as_ref()).for_each(|node| add_subtree(node, &mut ids));
+    ids
 }

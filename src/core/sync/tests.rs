@@ -3,6 +3,7 @@
 mod extras;
 mod merges;
 mod runs;
+mod schedule;
 mod table;
 
 use std::collections::HashMap;
@@ -10,7 +11,7 @@ use std::collections::HashMap;
 use super::{decision::Then, *};
 use crate::core::{
     ids::TempId,
-    protocol::{Below, Node, OpStatus},
+    protocol::{Below, NewNode, Node, OpStatus},
     text::TextHash,
 };
 

@@ -207,7 +207,9 @@ impl Missing<'_> {
 
     /// What was removed in Studio is removed on disk.
     fn delete(self, change: Change, node: &NewNode, agreement: &Agreement) -> Decision {
-        let (Some(path), Some(hash), Some(source)) = (&self.view.fs_path, self.view.hash, &self.view.source) else {
+        let own =
+            self.view.fs_path.as_ref().filter(|path| !path.split('/').next_back().unwrap_or("").starts_with("init."));
+        let (Some(path), Some(hash), Some(source)) = (own, self.view.hash, &self.view.source) else {
             return Decision::unresolved(change, "it is not one script in one file; delete it on disk yourself");
         };
         if !node.children.is_empty() {
@@ -220,6 +222,7 @@ impl Missing<'_> {
             .writes(FileWrite::Remove { path: path.clone(), base: hash })
             .keeps(source)
             .then(Then::Absent(key))
+            .at(self.view.parent.unwrap_or(self.id), &node.name)
     }
 }
 

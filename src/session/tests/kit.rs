@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::{
     clock,
-    session::{ServeSession, Target, wire},
+    session::{ServeSession, Target, run, wire},
 };
 
 /// How long a condition may take to come true.
@@ -62,6 +62,14 @@ impl Project {
 
     pub fn serve_at(mut self, path: &Path) -> Self {
         let session = ServeSession::start(path).expect("the project starts");
+        session.catch_up(None).expect("it follows the files from here on");
+        self.session = Some(session);
+        self
+    }
+
+    /// The same, with a channel of the test's for what the watcher says.
+    pub fn serve_with(mut self, signals: run::Signals) -> Self {
+        let session = ServeSession::start_with(&self.path(""), signals).expect("the project starts");
         session.catch_up(None).expect("it follows the files from here on");
         self.session = Some(session);
         self

@@ -1,8 +1,10 @@
 //! The session on real folders. Every test waits on conditions, bounded by [`PATIENCE`].
 #![expect(clippy::disallowed_methods, reason = "tests write fixtures")]
 
+mod cases;
 mod kit;
 mod live;
+mod lost;
 mod odd;
 mod plain;
 mod query;

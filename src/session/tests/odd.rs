@@ -129,15 +129,22 @@ fn c16_a_project_behind_a_link() {
 
 #[test]
 fn a_project_that_contains_itself_is_an_error_not_a_crash() {
-    let start = |tree: &str| {
+    let start = |tree: &str, globs: &str| {
         let project = Project::new(&[]);
         // Above it lies our own folder, not the machine's.
         project.write("app/src/x.luau", "return 1");
-        project.write("app/default.project.json", format!(r#"{{"name":"Self","tree":{tree}}}"#));
+        let text = format!(r#"{{"name":"Self","globIgnorePaths":[{globs}],"tree":{tree}}}"#);
+        project.write("app/default.project.json", text);
         ServeSession::start(&project.path("app")).err()
     };
-    for tree in [r#"{"$path":"."}"#, r#"{"$path":".."}"#, r#"{"$className":"Folder","A":{"$path":"src/.."}}"#] {
-        let error = start(tree).expect("it does not start");
+    for (tree, globs) in [
+        (r#"{"$path":"."}"#, ""),
+        (r#"{"$path":".."}"#, ""),
+        (r#"{"$className":"Folder","A":{"$path":"src/.."}}"#, ""),
+        // Rojo takes the project file of a folder whatever the globs say of it.
+        (r#"{"$path":"."}"#, r#""default.project.json""#),
+    ] {
+        let error = start(tree, globs).expect("it does not start");
         assert!(
             matches!(&error, SessionError::BrokenProject { detail, .. } if detail.contains("leads back")),
             "{error}"

@@ -12,11 +12,11 @@ fn requests_are_numbered_from_1_and_say_how_long_the_caller_waits() {
     let mut rig = Rig::new();
     let link = rig.link(&hello("a", 11));
     for n in 1..=3 {
-        let (_, out) = rig.call(None, seconds(n), run_code());
+        let (_, out) = rig.call(None, seconds(n), look());
         let frame = out.one(link);
         assert_eq!(frame["n"], n);
         assert_eq!(frame["remainingMs"], n * 1_000);
-        assert_eq!((&frame["type"], &frame["args"]), (&json!("run_code"), &json!({"command": "return 1"})));
+        assert_eq!((&frame["type"], &frame["args"]), (&json!("look"), &json!({"at": "it"})));
     }
 }
 
@@ -35,7 +35,7 @@ fn a_level_0_request_has_no_number() {
     let link = rig.link(&hello0(11));
     let (caller, out) = rig.tool();
     let frame = out.one(link);
-    let expected = json!({"type": "run_code", "requestId": frame["requestId"], "args": {"command": "return 1"}});
+    let expected = json!({"type": "look", "requestId": frame["requestId"], "args": {"at": "it"}});
     assert_eq!(frame, expected);
     let out = rig.say(link, &success(frame["requestId"].as_str().expect("an id"), &json!("fine")));
     assert_eq!(out.outcome(caller), &Ok(Answer::Tool(json!("fine"))));

@@ -28,7 +28,7 @@ fn c53_a_call_while_the_studio_reconnects_fails_at_once() {
 fn what_was_sent_before_the_loss_settles_after_15_seconds() {
     let mut rig = Rig::new();
     let link = rig.link(&hello("a", 11));
-    let (caller, _) = rig.call(None, seconds(60), run_code());
+    let (caller, _) = rig.call(None, seconds(60), look());
     rig.pass(seconds(1));
     assert_eq!(rig.close(link).settled(), []);
     assert_eq!(rig.pass(millis(14_999)).settled(), []);
@@ -42,7 +42,7 @@ fn what_was_sent_before_the_loss_settles_after_15_seconds() {
 fn a_deadline_within_the_grace_still_counts() {
     let mut rig = Rig::new();
     let link = rig.link(&hello("a", 11));
-    let (caller, _) = rig.call(None, seconds(3), run_code());
+    let (caller, _) = rig.call(None, seconds(3), look());
     rig.close(link);
     let out = rig.pass(seconds(3));
     assert_eq!(out.code(caller), ErrorCode::OutcomeUnknown);
@@ -98,9 +98,9 @@ fn a_session_that_returns_on_a_new_link_before_the_old_ones_end_is_seen_loses_no
 fn what_expired_or_was_taken_back_is_not_sent_again() {
     let mut rig = Rig::new();
     let link = rig.link(&hello("a", 11));
-    let (expired, _) = rig.call(None, seconds(1), run_code());
+    let (expired, _) = rig.call(None, seconds(1), look());
     let (abandoned, _) = rig.tool_request(link);
-    let (expiring, _) = rig.call(None, seconds(5), run_code());
+    let (expiring, _) = rig.call(None, seconds(5), look());
     let (_, kept) = rig.tool_request(link);
     rig.close(link);
     assert_eq!(rig.pass(seconds(1)).code(expired), ErrorCode::OutcomeUnknown);
@@ -115,7 +115,7 @@ fn what_expired_or_was_taken_back_is_not_sent_again() {
 fn a_cancel_that_the_loss_swallowed_is_repeated() {
     let mut rig = Rig::new();
     let link = rig.link(&hello("a", 11));
-    let (expired, out) = rig.call(None, seconds(1), run_code());
+    let (expired, out) = rig.call(None, seconds(1), look());
     let id = out.one(link)["requestId"].as_str().expect("an id").to_owned();
     let (_, running) = rig.tool_request(link);
     rig.close(link);
@@ -209,8 +209,8 @@ fn c54_a_link_that_is_silent_for_30_seconds_is_dropped_and_its_calls_settle() {
     let mut rig = Rig::new();
     rig.pass(millis(4_900));
     let link = rig.link(&hello("a", 11));
-    let (short, _) = rig.call(None, seconds(20), run_code());
-    let (long, _) = rig.call(None, seconds(600), run_code());
+    let (short, _) = rig.call(None, seconds(20), look());
+    let (long, _) = rig.call(None, seconds(600), look());
     let out = rig.pass(millis(29_999));
     assert_eq!((out.code(short), out.closed(link)), (ErrorCode::OutcomeUnknown, None));
     assert_eq!(rig.studios(), ["place:11 Silent"]);
@@ -227,7 +227,7 @@ fn c54_a_link_that_is_silent_for_30_seconds_is_dropped_and_its_calls_settle() {
 fn c54_a_plugin_that_was_dropped_for_its_silence_may_come_back() {
     let mut rig = Rig::new();
     let link = rig.link(&hello("a", 11));
-    let (caller, out) = rig.call(None, seconds(600), run_code());
+    let (caller, out) = rig.call(None, seconds(600), look());
     let id = out.one(link)["requestId"].as_str().expect("an id").to_owned();
     rig.pass(seconds(31));
     assert_eq!(rig.close(link).0, []);
@@ -242,7 +242,7 @@ fn c65_a_shutdown_settles_every_call_and_says_bye_before_it_closes() {
     let (one, two, lost) = (rig.link(&hello("a", 11)), rig.link(&hello0(22)), rig.link(&hello("c", 33)));
     let new = rig.open();
     let mut callers = vec![rig.call(Some("place:11"), PATIENCE, Ask::Sync(SyncArgs::default())).0];
-    callers.extend(["place:11", "place:22", "place:33"].map(|studio| rig.call(Some(studio), PATIENCE, run_code()).0));
+    callers.extend(["place:11", "place:22", "place:33"].map(|studio| rig.call(Some(studio), PATIENCE, look()).0));
     rig.close(lost);
     let out = rig.event(Event::Shutdown);
     for caller in callers {

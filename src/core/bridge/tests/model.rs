@@ -3,6 +3,7 @@
 //!
 //! To add a kind of event: a variant of [`Do`], a row of [`ROWS`], an arm of `World::step`.
 
+mod kept;
 mod plugin;
 mod random;
 mod wire;
@@ -53,6 +54,12 @@ enum Do {
         ask: usize,
         patience: u64,
     },
+    /// One of a few operations, perhaps again, perhaps with other arguments.
+    Change {
+        number: usize,
+        otherwise: bool,
+        patience: u64,
+    },
     Abandon(usize),
     /// The serve session answers what it was asked first.
     Answer(bool),
@@ -86,6 +93,7 @@ const ROWS: &[(usize, Row)] = &[
     (60, |r| Do::SeeClosed(r.below(8))),
     (20, |r| Do::NotSent(r.below(8))),
     (200, |r| Do::Call { place: r.place(), ask: r.below(3), patience: r.time(60_000) }),
+    (80, |r| Do::Change { number: r.below(40), otherwise: r.below(20) == 0, patience: r.time(60_000) }),
     (40, |r| Do::Abandon(r.below(8))),
     (160, |r| Do::Answer(r.below(10) > 0)),
     (20, |_| Do::Patch),

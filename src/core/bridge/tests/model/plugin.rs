@@ -1,6 +1,9 @@
 //! A plugin that keeps to the protocol.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::{HashSet, VecDeque},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
@@ -25,6 +28,8 @@ pub(super) struct Plugin {
     server: Option<Value>,
     highest: u64,
     running: Vec<(RequestId, RequestBody)>,
+    /// What it runs of a server that is gone.
+    foreign: HashSet<RequestId>,
     /// Results that were not acknowledged.
     pending: Vec<(RequestId, Value)>,
     /// What it says next.
@@ -44,6 +49,7 @@ impl Plugin {
             server: None,
             highest: 0,
             running: Vec::new(),
+            foreign: HashSet::new(),
             pending: Vec::new(),
             says: VecDeque::new(),
             silence: Duration::ZERO,
@@ -84,8 +90,13 @@ impl Plugin {
         if self.server == Some(json!(server)) { self.highest } else { 0 }
     }
 
+    /// The server that asked for what it runs is gone.
+    pub fn outlives_server(&mut self) {
+        self.foreign.extend(self.running.iter().map(|(id, _)| id.clone()));
+    }
+
     /// It reads a frame; the request that it begins to run.
-    pub fn read(&mut self, frame: ServerFrame) -> Option<RequestId> {
+    pub fn read(&mut self, frame: ServerFrame) -> Option<Request> {
         self.silence = Duration::ZERO;
         match frame {
             ServerFrame::Request(request) => return Some(self.begin(request)),
@@ -120,14 +131,16 @@ impl Plugin {
         None
     }
 
-    fn begin(&mut self, request: Request) -> RequestId {
+    fn begin(&mut self, request: Request) -> Request {
         if self.level1 {
             let n = request.n.expect("a request of level 1 is numbered");
             assert!(n > self.highest, "{request:?} would be ignored: {} was received", self.highest);
             self.highest = n;
         }
-        self.running.push((request.request_id.clone(), request.body));
-        request.request_id
+        let others = self.running.iter().filter(|(id, body)| changes(body) && !self.foreign.contains(id));
+        assert!(!changes(&request.body) || others.count() == 0, "two changes at a time: {request:?}");
+        self.running.push((request.request_id.clone(), request.body.clone()));
+        request
     }
 
     /// A plan is never interrupted, and code that runs cannot always be stopped.
@@ -160,6 +173,15 @@ impl Plugin {
         if self.welcomed {
             self.says.extend(result);
         }
+    }
+}
+
+/// It may change something, so it runs alone.
+fn changes(body: &RequestBody) -> bool {
+    match body {
+        RequestBody::Plan { .. } => true,
+        RequestBody::Tool { name, .. } => name == "run_code",
+        RequestBody::Sync { .. } | RequestBody::GetScript { .. } => false,
     }
 }
 

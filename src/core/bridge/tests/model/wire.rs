@@ -1,15 +1,25 @@
 //! One link as the world sees it, and what must hold for each request on it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde_json::{Value, json};
 
-use super::{super::*, plugin::TEXT};
+use super::{super::*, kept::operation_of, plugin::TEXT};
 use crate::core::{
-    ids::RunId,
+    ids::{OperationId, RunId},
+    operations::{Intent, Outcome},
     protocol::{NewNode, Request, RequestBody, ServerFrame},
     sync::NodeView,
 };
+
+/// What the serve session and the store were asked.
+pub(super) enum Task {
+    Tree(LinkId),
+    CatchUp(RunId),
+    Look(RunId, Vec<NodeId>),
+    Intend(OperationId, Intent),
+    Record(OperationId, Option<Outcome>),
+}
 
 /// A link as the world sees it.
 pub(super) struct Wire {
@@ -27,6 +37,15 @@ pub(super) struct Wire {
     pub broken: bool,
     /// Of the last request on it; at first what the hello told.
     pub last_n: u64,
+}
+
+impl Wire {
+    /// The request was too large to be sent after all, if it was not read yet.
+    pub fn takes_back(&mut self, id: &RequestId) -> bool {
+        let before = self.to_plugin.len();
+        self.to_plugin.retain(|frame| !matches!(frame, ServerFrame::Request(request) if request.request_id == *id));
+        self.to_plugin.len() < before
+    }
 }
 
 /// It is numbered above all before it on this link, goes to the Studio that was meant, and when it
@@ -53,7 +72,9 @@ pub(super) fn check_request(
     let (first, links) = sent.entry(request.request_id.clone()).or_insert_with(|| (request.clone(), Vec::new()));
     let again = Request { remaining_ms: first.remaining_ms, ..request.clone() };
     assert_eq!(&again, first, "sent again, but not the same");
-    assert!(request.remaining_ms <= first.remaining_ms, "time does not grow");
+    // A more patient caller may have joined an operation.
+    let grew = request.remaining_ms > first.remaining_ms;
+    assert!(!grew || operation_of(&request.body).is_some(), "time does not grow");
     assert!(!links.contains(&link), "sent twice on one link");
     assert!(links.is_empty() || wire.level1, "nothing is ever sent again to a level-0 plugin");
     links.push(link);
@@ -73,5 +94,40 @@ pub(super) fn view(id: NodeId, run: &RunId) -> NodeView {
         hash: Some(TextHash::of(TEXT)),
         subtree: Some(node),
         has_more: false,
+    }
+}
+
+/// Something that no plugin has reason to say.
+pub(super) fn noise(which: usize) -> Value {
+    match which {
+        0 => json!({"requestId": "of another server", "status": "success", "response": "not yours"}),
+        1 => json!({"type": "progress", "requestId": "id-2", "progress": 1}),
+        2 => json!({"type": "telepathy"}),
+        3 => json!({"type": "taken", "part": which}),
+        4 => json!({"type": "treeReady", "treeId": TREE, "cursor": which}),
+        5 => json!({"type": "taken"}),
+        6 => json!({"type": "roblox_log", "message": "hi", "level": 0}),
+        _ => json!({"type": "taken", "requestId": "id-3", "part": 0}),
+    }
+}
+
+/// A caller has its own result, or a reason why there is none.
+pub(super) fn check_outcome(
+    caller: CallerId,
+    outcome: Result<Answer, ToolError>,
+    wanted: &Value,
+    runs: &HashMap<RunId, CallerId>,
+) {
+    match outcome {
+        Ok(Answer::Tool(response)) => assert_eq!(response, *wanted, "the result of another call"),
+        Ok(Answer::Script { script, .. }) => assert_eq!(script.source, caller.0.to_string(), "another call's script"),
+        Ok(Answer::Receipt(receipt)) => {
+            for change in &receipt.changes {
+                let run = RunId::from(change.path.as_str());
+                assert_eq!(runs.get(&run), Some(&caller), "the receipt of another run");
+            }
+        }
+        Ok(Answer::Status { .. } | Answer::Console(_) | Answer::Call(_)) => panic!("nobody asked"),
+        Err(error) => assert!(!error.message.is_empty() && !error.hint.is_empty(), "{error:?}"),
     }
 }

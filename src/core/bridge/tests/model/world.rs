@@ -7,20 +7,14 @@ use serde_json::{Value, json};
 use super::{
     super::*,
     Do, PLUGINS,
+    kept::{Kept, change},
     plugin::{Plugin, TEXT},
-    wire::{Wire, check_request, view},
+    wire::{Task, Wire, check_outcome, check_request, noise, view},
 };
 use crate::core::{
     ids::RunId,
     protocol::{Notice, PluginFrame, Request, ServerFrame},
 };
-
-/// What the serve session was asked.
-enum Task {
-    Tree(LinkId),
-    CatchUp(RunId),
-    Look(RunId, Vec<NodeId>),
-}
 
 pub(super) struct World {
     rig: Rig,
@@ -30,6 +24,9 @@ pub(super) struct World {
     /// Who still waits, and until when.
     waiting: BTreeMap<CallerId, Moment>,
     abandoned: HashSet<CallerId>,
+    /// What each caller of an operation is answered.
+    wanted: HashMap<CallerId, Value>,
+    kept: Kept,
     runs: HashMap<RunId, CallerId>,
     /// Requests as they were first sent, and on which links.
     sent: BTreeMap<RequestId, (Request, Vec<LinkId>)>,
@@ -49,6 +46,8 @@ impl World {
             tasks: VecDeque::new(),
             waiting: BTreeMap::new(),
             abandoned: HashSet::new(),
+            wanted: HashMap::new(),
+            kept: Kept::default(),
             runs: HashMap::new(),
             sent: BTreeMap::new(),
             ran: HashSet::new(),
@@ -80,10 +79,17 @@ impl World {
             Do::Cut(plugin) => self.cut(plugin),
             Do::SeeClosed(which) => self.see_closed(which),
             Do::NotSent(which) => {
-                let request = self.sent.keys().nth(which).cloned();
-                self.event(Event::NotSent { request, size: 20_000_000 });
+                if let Some(id) = self.sent.keys().nth(which).cloned()
+                    && self.wires.values_mut().any(|wire| wire.takes_back(&id))
+                {
+                    self.event(Event::NotSent { request: Some(id), size: 20_000_000 });
+                }
             }
             Do::Call { place, ask, patience } => self.call(place, ask, millis(patience)),
+            Do::Change { number, otherwise, patience } => {
+                let place = PLUGINS[number % PLUGINS.len()].0;
+                self.change(number as u64, place, otherwise, millis(patience));
+            }
             Do::Abandon(which) => {
                 if let Some(caller) = self.waiting.keys().nth(which).copied() {
                     self.abandoned.insert(caller);
@@ -134,6 +140,7 @@ impl World {
         }
         self.pass(seconds(60));
         let bridge = &self.rig.bridge;
+        assert!(bridge.operations.is_empty() && bridge.lanes.is_empty(), "something still runs");
         let empty = bridge.links.is_empty() && bridge.studios.is_empty() && bridge.runs.is_empty();
         assert!(empty && bridge.calls.is_empty() && bridge.next_tick() == Moment::MAX, "something is left behind");
     }
@@ -160,6 +167,7 @@ impl World {
     /// The server process is killed and started again. Nobody hears anything of the old one.
     fn crash(&mut self) {
         self.rig.restart();
+        self.plugins.iter_mut().for_each(Plugin::outlives_server);
         self.waiting.clear();
         self.tasks.clear();
         for wire in self.wires.values_mut() {
@@ -219,7 +227,9 @@ impl World {
         match wire.to_plugin.pop_front() {
             Some(frame) => {
                 if let Some(request) = plugin.read(frame) {
-                    assert!(self.ran.insert(request.clone()), "{request} runs twice");
+                    self.kept.begins(&request);
+                    let id = request.request_id;
+                    assert!(self.ran.insert(id.clone()), "{id} runs twice");
                 }
             }
             None if wire.closing => plugin.link = None,
@@ -243,18 +253,7 @@ impl World {
     }
 
     fn noise(&mut self, index: usize, which: usize) {
-        let noises = [
-            json!({"requestId": "of another server", "status": "success", "response": "not yours"}),
-            json!({"type": "progress", "requestId": "id-2", "progress": 1}),
-            json!({"type": "telepathy"}),
-            json!({"type": "taken", "part": which}),
-            json!({"type": "treeReady", "treeId": TREE, "cursor": which}),
-            json!({"type": "taken"}),
-            json!({"type": "roblox_log", "message": "hi", "level": 0}),
-            json!({"type": "taken", "requestId": "id-3", "part": 0}),
-        ];
-        let noise = noises[which].clone();
-        self.plugins[index].says.push_back(noise);
+        self.plugins[index].says.push_back(noise(which));
     }
 
     fn cut(&mut self, index: usize) {
@@ -288,7 +287,7 @@ impl World {
     fn call(&mut self, place: u64, ask: usize, patience: Duration) {
         let caller = CallerId(self.rig.callers + 1);
         let ask = match ask {
-            0 => Ask::Tool { name: "run_code", args: json!({"caller": caller.0, "place": place}) },
+            0 => Ask::Tool { name: "run_code", args: json!({"caller": caller.0, "place": place}), changes: true },
             1 => Ask::GetScript { id: NodeId(caller.0.into()), from_draft: false },
             _ => Ask::Sync(SyncArgs::default()),
         };
@@ -301,6 +300,15 @@ impl World {
             }
         }
         self.carry_out(out);
+    }
+
+    fn change(&mut self, number: u64, place: u64, otherwise: bool, patience: Duration) {
+        self.rig.callers += 1;
+        let caller = CallerId(self.rig.callers);
+        let (call, wanted) = change(number, place, otherwise, patience);
+        self.waiting.insert(caller, self.rig.now + patience);
+        self.wanted.insert(caller, wanted);
+        self.event(Event::Call { caller, call });
     }
 
     fn answer(&mut self, well: bool) {
@@ -319,6 +327,11 @@ impl World {
                 let views = ids.into_iter().map(|id| (id, view(id, &run))).collect();
                 Event::Looked { run, views }
             }
+            Task::Intend(operation, intent) => {
+                let intention = self.kept.intend(&operation, intent, well);
+                Event::Intended { operation, intention }
+            }
+            Task::Record(operation, outcome) => return self.kept.record(&operation, outcome),
         };
         self.event(event);
     }
@@ -341,6 +354,8 @@ impl World {
                 Effect::BuildTree { link } => self.tasks.push_back(Task::Tree(link)),
                 Effect::CatchUp { run, .. } => self.tasks.push_back(Task::CatchUp(run)),
                 Effect::Look { run, ids, .. } => self.tasks.push_back(Task::Look(run, ids)),
+                Effect::Intend { operation, intent } => self.tasks.push_back(Task::Intend(operation, intent)),
+                Effect::Record { operation, outcome } => self.tasks.push_back(Task::Record(operation, outcome)),
                 Effect::Progress { caller, .. } => {
                     assert!(self.waiting.contains_key(&caller), "progress after the end");
                 }
@@ -372,19 +387,7 @@ impl World {
             return;
         }
         self.successes += usize::from(outcome.is_ok());
-        match outcome {
-            Ok(Answer::Tool(response)) => assert_eq!(response, json!(caller.0), "the result of another call"),
-            Ok(Answer::Script { script, .. }) => {
-                assert_eq!(script.source, caller.0.to_string(), "another call's script")
-            }
-            Ok(Answer::Receipt(receipt)) => {
-                for change in &receipt.changes {
-                    let run = RunId::from(change.path.as_str());
-                    assert_eq!(self.runs.get(&run), Some(&caller), "the receipt of another run");
-                }
-            }
-            Ok(Answer::Status { .. } | Answer::Console(_)) => panic!("nobody asked"),
-            Err(error) => assert!(!error.message.is_empty() && !error.hint.is_empty(), "{error:?}"),
-        }
+        let wanted = self.wanted.get(&caller).cloned().unwrap_or_else(|| json!(caller.0));
+        check_outcome(caller, outcome, &wanted, &self.runs);
     }
 }

@@ -1,0 +1,134 @@
+//! Requests go out at once, or in turn if they change something.
+
+use super::{Bridge, CallerId, Effect, Waiter, Waiting, What, calls::millis, late::tool_of};
+use crate::core::{
+    calls::Moment,
+    error::ToolError,
+    ids::RequestId,
+    protocol::{Request, ServerFrame},
+    studios::{Busy, StudioKey},
+};
+
+impl Bridge {
+    /// Send a request, numbered; if it `changes` something, once the changes before it are done.
+    pub(super) fn dispatch(&mut self, now: Moment, id: &RequestId, changes: bool) {
+        if changes && !self.takes_its_turn(now, id) {
+            return;
+        }
+        self.transmit(now, id);
+    }
+
+    fn takes_its_turn(&mut self, now: Moment, id: &RequestId) -> bool {
+        let Some((Waiting { studio, what: What::Request { request, .. }, .. }, _)) = self.calls.get(id) else {
+            return false;
+        };
+        let studio = *studio;
+        if self.lanes.enter(studio, id.clone(), tool_of(&request.body), now) {
+            return true;
+        }
+        let before = self.lanes.before(studio, id).unwrap_or_default();
+        self.tell_place(id, before);
+        false
+    }
+
+    fn transmit(&mut self, now: Moment, id: &RequestId) {
+        let Some((waiting, deadline)) = self.calls.get(id) else { return };
+        let (key, deadline) = (waiting.studio, self.patience_of(waiting, deadline));
+        let Some(studio) = self.studios.get_mut(key) else { return };
+        let (n, remaining_ms) = if studio.is_level1() {
+            let n = studio.next_n;
+            studio.next_n += 1;
+            (Some(n), Some(millis(deadline.saturating_sub(now))))
+        } else {
+            (None, None)
+        };
+        let link = studio.link;
+        let Some(Waiting { what: What::Request { request, sent, .. }, .. }) = self.calls.get_mut(id) else { return };
+        *sent = true;
+        request.n = n;
+        request.remaining_ms = remaining_ms;
+        let request = request.clone();
+        self.lanes.sent(key, id, n);
+        if let Some(link) = link {
+            self.send(link, ServerFrame::Request(request));
+        }
+    }
+
+    /// Send a request again that provably never arrived.
+    pub(super) fn send_again(&mut self, now: Moment, id: &RequestId) {
+        let Some((waiting, deadline)) = self.calls.get(id) else { return };
+        let remaining_ms = Some(millis(self.patience_of(waiting, deadline).saturating_sub(now)));
+        let What::Request { request, .. } = &waiting.what else { return };
+        let request = Request { remaining_ms, ..request.clone() };
+        if let Some(link) = self.studios.get(waiting.studio).and_then(|studio| studio.link) {
+            self.send(link, ServerFrame::Request(request));
+        }
+    }
+
+    /// Until when the callers wait.
+    fn patience_of(&self, waiting: &Waiting, deadline: Moment) -> Moment {
+        match &waiting.who {
+            Waiter::Operation(id) => self.operations.deadline(id).unwrap_or(deadline),
+            Waiter::Caller(_) | Waiter::Run(_) | Waiter::Probe { .. } => deadline,
+        }
+    }
+
+    /// The plugin is done with a request; if it held the lane, it is the next one's turn.
+    pub(super) fn leave_lane(&mut self, now: Moment, studio: StudioKey, id: &RequestId) {
+        if let Some(next) = self.lanes.leave(studio, id, now) {
+            self.transmit(now, &next);
+            self.tell_places(studio);
+        }
+    }
+
+    /// The link is lost: what waits for its turn does not wait for its return.
+    pub(super) fn fail_unsent(&mut self, key: StudioKey) {
+        let unsent = self
+            .calls
+            .settle_where(|call| call.studio == key && matches!(call.what, What::Request { sent: false, .. }));
+        for (id, waiting) in unsent {
+            self.lanes.give_up(key, &id);
+            let error = ToolError::reconnecting(&self.studio_name(key));
+            self.fail_waiting(&id, waiting, &error);
+        }
+    }
+
+    /// Tell everyone in the queue how many are before them.
+    pub(super) fn tell_places(&mut self, studio: StudioKey) {
+        let queue: Vec<RequestId> = self.lanes.queue(studio).cloned().collect();
+        for (before, id) in (1..).zip(&queue) {
+            self.tell_place(id, before);
+        }
+    }
+
+    fn tell_place(&mut self, id: &RequestId, before: usize) {
+        let Some((waiting, _)) = self.calls.get(id) else { return };
+        let message =
+            if before == 1 { "1 call before this one".to_owned() } else { format!("{before} calls before this one") };
+        for caller in self.callers(&waiting.who) {
+            self.effects.push(Effect::Progress { caller, progress: 0.0, total: None, message: Some(message.clone()) });
+        }
+    }
+
+    /// Those who wait for a call, a run or an operation.
+    pub(super) fn callers(&self, who: &Waiter) -> Vec<CallerId> {
+        match who {
+            Waiter::Caller(caller) => vec![*caller],
+            Waiter::Run(run) => self.callers_of(run),
+            Waiter::Operation(id) => self.operations.callers(id).collect(),
+            Waiter::Probe { .. } => Vec::new(),
+        }
+    }
+
+    /// What `status` says of a Studio's lane.
+    pub(super) fn busy(&self, now: Moment, studio: StudioKey) -> Option<Busy> {
+        let holder = self.lanes.holder(studio)?;
+        let call = self.operations.find(holder.request.as_str());
+        Some(Busy {
+            tool: holder.tool.clone(),
+            call: call.map_or_else(|| holder.request.to_string(), |(operation, _, _)| operation.to_string()),
+            seconds: now.saturating_sub(holder.since).as_secs(),
+            queued: self.lanes.queue(studio).count(),
+        })
+    }
+}

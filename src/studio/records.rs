@@ -1,0 +1,86 @@
+//! The thread that keeps intents and outcomes, in the order in which they were decided.
+
+use std::{
+    sync::mpsc::{Receiver, Sender, channel},
+    thread::{self, JoinHandle},
+};
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::{
+    core::{
+        bridge::Event,
+        error::ToolError,
+        ids::OperationId,
+        operations::{Intent, Outcome},
+    },
+    store::{Store, StoreError},
+};
+
+/// Something to keep.
+pub(super) enum Keep {
+    Intent(OperationId, Intent),
+    /// `None`: it never ran.
+    Outcome(OperationId, Option<Outcome>),
+}
+
+/// The way to the thread.
+pub(super) struct Records {
+    jobs: Sender<Keep>,
+    thread: JoinHandle<()>,
+}
+
+impl Records {
+    pub fn start(store: Store, results: UnboundedSender<Event>) -> Self {
+        let (jobs, wanted) = channel();
+        let thread = thread::Builder::new()
+            .name("records".into())
+            .spawn(move || keep_all(&store, &wanted, &results))
+            .expect("the system has room for a thread at the start");
+        Self { jobs, thread }
+    }
+
+    pub fn keep(&self, what: Keep) {
+        if self.jobs.send(what).is_err() {
+            log::error!("outcomes are no longer kept: their thread has ended");
+        }
+    }
+
+    /// Wait until all is kept.
+    pub async fn finish(self) {
+        drop(self.jobs);
+        let ended = tokio::task::spawn_blocking(move || self.thread.join()).await;
+        if !matches!(ended, Ok(Ok(()))) {
+            log::error!("keeping the last outcomes failed");
+        }
+    }
+}
+
+fn keep_all(store: &Store, wanted: &Receiver<Keep>, results: &UnboundedSender<Event>) {
+    for what in wanted {
+        match what {
+            Keep::Intent(operation, intent) => {
+                let intention = store.intend(&operation, &intent).map_err(not_noted);
+                // Without an owner nobody wants the result.
+                let _ = results.send(Event::Intended { operation, intention });
+            }
+            Keep::Outcome(operation, outcome) => {
+                if let Err(error) = keep_outcome(store, &operation, outcome) {
+                    log::error!("the outcome of operation {operation} is not kept: {error}");
+                }
+            }
+        }
+    }
+}
+
+fn keep_outcome(store: &Store, operation: &OperationId, outcome: Option<Outcome>) -> Result<(), StoreError> {
+    match outcome {
+        Some(outcome) => store.settle(operation, serde_json::to_value(outcome)?),
+        None => store.never_ran(operation),
+    }
+}
+
+fn not_noted(error: StoreError) -> ToolError {
+    let ToolError { message, hint, .. } = error.into();
+    ToolError::failed(format!("nothing was sent, because what is meant could not be noted first: {message}"), hint)
+}
