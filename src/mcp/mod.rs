@@ -8,6 +8,7 @@ mod error;
 mod get_call;
 mod handler;
 mod operations;
+mod printed;
 mod schema;
 mod syncing;
 mod tools;

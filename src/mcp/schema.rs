@@ -24,11 +24,7 @@ pub fn output<T: JsonSchema>() -> JsonObject {
     schema.remove("additionalProperties");
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
     if let Value::Object(properties) = properties {
-        properties
-            .values_mut()
-            .filter_map(Value::as_object_mut)
-            .flat_map(|property| property.values_mut())
-            .for_each(undescribe);
+        properties.values_mut().for_each(undescribe);
         let error = json!({
             "type": "object",
             "properties": { "code": { "type": "string" }, "message": { "type": "string" }, "hint": { "type": "string" } }
@@ -38,8 +34,8 @@ pub fn output<T: JsonSchema>() -> JsonObject {
     schema
 }
 
-/// Take the descriptions away: what lies deeper in an answer says by its name what it is, and every
-/// agent pays for the list.
+/// Take the descriptions away: what is in an answer says by its name what it is, and every agent
+/// pays for the list.
 fn undescribe(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -77,6 +73,7 @@ fn simplify(schema: &mut Value) {
         Value::Object(object) => {
             object.remove("title");
             object.remove("default");
+            object.remove("writeOnly");
             if object.get("format").and_then(Value::as_str).is_some_and(is_rust_format) {
                 object.remove("format");
             }

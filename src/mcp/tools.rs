@@ -8,13 +8,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    answers::{
-        ConsoleEntry, ConsoleOutput, MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, StudioMode, Verdict,
-    },
+    answers::{MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, StudioMode, Verdict},
     args::{GetConsoleOutputArgs, GetScriptArgs, GetStudioModeArgs, RunCodeArgs, StatusArgs, parse},
     backend::{Backend, ProgressSink},
     get_call::get_call,
     operations::claim,
+    printed::{ConsoleEntry, ConsoleOutput},
     schema, syncing,
 };
 use crate::{

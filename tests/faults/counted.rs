@@ -138,7 +138,7 @@ async fn caller(backend: Arc<Backend>, place: Arc<Place>, number: u64, budget: A
             Ok(other) => panic!("{key}: {other:?}"),
             Err(error) => match error.code {
                 ErrorCode::OutcomeUnknown | ErrorCode::StudioLeft => Known::Unknown,
-                ErrorCode::Reconnecting | ErrorCode::NoStudio => Known::NeverSent,
+                ErrorCode::Reconnecting | ErrorCode::NoStudio | ErrorCode::TimedOut => Known::NeverSent,
                 code => panic!("{key}: {code}: {error}"),
             },
         };

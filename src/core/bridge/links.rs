@@ -6,7 +6,6 @@ use crate::core::{
     error::ToolError,
     gathered::Gathered,
     ids::{InstanceId, RequestId},
-    lanes::Holder,
     protocol::{
         AckDisposition, CancelReason, FrameError, HEARTBEAT, HELLO_DEADLINE, Hello, HelloLevel1, Limits,
         MAX_FRAME_BYTES, MAX_PART_BYTES, MAX_PENDING_BYTES, Notice, PROTOCOL, PluginFrame, RejectCode, ServerFrame,
@@ -235,14 +234,6 @@ impl Bridge {
             if open.unwrap_or(self.calls.disposition(id) == AckDisposition::AlreadySettled) {
                 self.cancel(id, key, CancelReason::Aborted);
             }
-        }
-    }
-
-    /// The lane is held by a call that nobody waits for: it is free, unless the plugin is at it.
-    fn free_lane(&mut self, now: Moment, key: StudioKey, is_there: impl Fn(&RequestId, Option<u64>) -> bool) {
-        let Some(Holder { request, n, .. }) = self.lanes.holder(key).cloned() else { return };
-        if self.calls.get(&request).is_none() && !is_there(&request, n) {
-            self.leave_lane(now, key, &request);
         }
     }
 

@@ -5,6 +5,7 @@ use crate::core::{
     calls::Moment,
     error::ToolError,
     ids::RequestId,
+    lanes::Holder,
     protocol::{Request, ServerFrame},
     studios::{Busy, StudioKey},
 };
@@ -78,6 +79,19 @@ impl Bridge {
         if let Some(next) = self.lanes.leave(studio, id, now) {
             self.transmit(now, &next);
             self.tell_places(studio);
+        }
+    }
+
+    /// The lane is held by a call that nobody waits for: it is free, unless the plugin is at it.
+    pub(super) fn free_lane(
+        &mut self,
+        now: Moment,
+        key: StudioKey,
+        is_there: impl Fn(&RequestId, Option<u64>) -> bool,
+    ) {
+        let Some(Holder { request, n, .. }) = self.lanes.holder(key).cloned() else { return };
+        if self.calls.get(&request).is_none() && !is_there(&request, n) {
+            self.leave_lane(now, key, &request);
         }
     }
 
