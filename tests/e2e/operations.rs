@@ -43,7 +43,10 @@ async fn c62_the_same_operation_runs_once_also_across_a_restart_of_the_server_an
     assert_eq!(agent.ask("run_code", count("one")).await, first, "with no Studio yet");
     server.until_live(1).await;
     studio.reload_plugin().await;
-    server.until_live(1).await;
+    until("the new plugin answers", || async {
+        agent.call("run_code", json!({ "command": RUNS })).await.structure["ok"] == true
+    })
+    .await;
     assert_eq!(agent.ask("run_code", count("one")).await, first);
     assert_eq!(agent.eval(RUNS).await, json!(1));
 

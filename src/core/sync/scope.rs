@@ -9,7 +9,7 @@ use super::{
 };
 use crate::core::{
     ids::{NodeId, OpId},
-    protocol::{Fact, NewNode, SyncMode},
+    protocol::{Fact, NewNode, Scope, SyncMode},
 };
 
 /// Entries of the journal that were cut off, and of which it is known now what is left.
@@ -32,10 +32,20 @@ impl Run {
         if let Some(recalled) = &self.recalled {
             return (receipt.status == SyncStatus::Empty).then_some(Cleared::Entry(recalled.id));
         }
-        let args = &self.args;
-        let is_whole = args.paths.is_none() && args.resolution.is_none() && args.mode != SyncMode::Dryrun;
-        (is_whole && receipt.status != SyncStatus::Error).then_some(Cleared::Everything)
+        let is_asked = self.args.unasked.is_none() && self.args.mode != SyncMode::Dryrun;
+        (is_asked && self.is_whole() && receipt.status != SyncStatus::Error).then_some(Cleared::Everything)
     }
+}
+
+/// How far a run goes that nobody called.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unasked {
+    /// Only this part of the tree; `None` is everything.
+    pub scope: Option<Scope>,
+    /// Studio's changes are written to files.
+    pub takes: bool,
+    /// A person was seen to delete these in Studio.
+    pub deleted: Vec<NodeId>,
 }
 
 /// The run is about everything, or about this.
