@@ -94,22 +94,10 @@ impl Effects {
                 let kept = worker.bases(&place);
                 Some(Event::BasesLoaded { place, kept })
             }),
-            Effect::Remember { place, news } => self.aside(move |worker| {
-                worker.remember(&place, &news);
-                None
-            }),
-            Effect::CutOff { journal } => self.aside(move |worker| {
-                worker.cut_off(journal);
-                None
-            }),
-            Effect::Clear { place, cleared } => self.aside(move |worker| {
-                worker.clear(&place, cleared);
-                None
-            }),
-            Effect::MovePlace { from, to } => self.aside(move |worker| {
-                worker.move_place(&from, &to);
-                None
-            }),
+            Effect::Remember { place, news } => self.quietly(move |worker| worker.remember(&place, &news)),
+            Effect::CutOff { journal } => self.quietly(move |worker| worker.cut_off(journal)),
+            Effect::Clear { place, cleared } => self.quietly(move |worker| worker.clear(&place, cleared)),
+            Effect::MovePlace { from, to } => self.quietly(move |worker| worker.move_place(&from, &to)),
             Effect::Work { run, work } => self.aside(move |worker| {
                 let done = worker.work(work);
                 Some(Event::Worked { run, done })
@@ -154,6 +142,14 @@ impl Effects {
                 // Without an owner nobody wants the result.
                 let _ = results.send(event);
             }
+        });
+    }
+
+    /// The same, and nobody is told.
+    fn quietly(&self, work: impl FnOnce(&Worker) + Send + 'static) {
+        self.aside(move |worker| {
+            work(worker);
+            None
         });
     }
 
