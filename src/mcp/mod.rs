@@ -7,6 +7,7 @@ mod endpoint;
 mod error;
 mod get_call;
 mod handler;
+mod journal;
 mod operations;
 mod printed;
 mod schema;

@@ -35,6 +35,9 @@ pub(super) async fn run_sync(
     let overrides = overrides.unwrap_or_default();
     check_overrides(&overrides)?;
     let paths = paths.map(|paths| project_paths(&backend, paths)).transpose()?;
+    for gone in paths.iter().flatten().filter(|path| is_gone(&backend, path)) {
+        check_gone(&backend, studio.clone(), gone).await?;
+    }
     let patience = if progress.is_some() { REVIEW_PATIENCE } else { SYNC_PATIENCE };
     let args = sync::SyncArgs { mode, paths, overrides, allow_removals, ..sync::SyncArgs::default() };
     run(&backend, Call { studio, patience, ask: Ask::Sync(args), operation: claim }, progress).await
@@ -121,12 +124,26 @@ fn project_paths(backend: &Backend, paths: Vec<String>) -> Result<Vec<String>, T
                 let folder = folder.display();
                 ToolError::bad_arguments(format!("argument `paths`: {path:?} is not a path below {folder}"))
             })?;
-            if !folder.join(&below).exists() && backend.session.find(&Target::FsPath(&below)).is_empty() {
-                return Err(ToolError::bad_arguments(format!(
-                    "argument `paths`: there is no {path:?}; a file that was deleted shows in a sync without `paths`"
-                )));
-            }
             Ok(below)
         })
         .collect()
+}
+
+/// Neither the disk nor the tree has it.
+fn is_gone(backend: &Backend, path: &str) -> bool {
+    let folder = &backend.session.project().folder;
+    !folder.join(path).exists() && backend.session.find(&Target::FsPath(path)).is_empty()
+}
+
+/// A file that was deleted may still have its instance in Studio; a path without one is a mistake.
+async fn check_gone(backend: &Backend, studio: Option<String>, path: &str) -> Result<(), ToolError> {
+    let args =
+        sync::SyncArgs { mode: SyncMode::Dryrun, paths: Some(vec![path.to_owned()]), ..sync::SyncArgs::default() };
+    let call = Call { studio, patience: SYNC_PATIENCE, ask: Ask::Sync(args), operation: None };
+    match backend.change(call, None).await? {
+        Answer::Receipt(receipt) if receipt.changes.is_empty() => Err(ToolError::bad_arguments(format!(
+            "argument `paths`: there is no {path:?}, and Studio has nothing that could have been made from it"
+        ))),
+        _ => Ok(()),
+    }
 }

@@ -12,6 +12,7 @@ use super::{
     args::{GetConsoleOutputArgs, GetScriptArgs, GetStudioModeArgs, RunCodeArgs, StatusArgs, parse},
     backend::{Backend, ProgressSink},
     get_call::get_call,
+    journal::cut_off_problem,
     operations::claim,
     printed::{ConsoleEntry, ConsoleOutput},
     schema, syncing,
@@ -138,6 +139,7 @@ async fn status(
     problems.extend(
         backend.store.problem().map(|StoreProblem { what, next }| Problem { what: what.clone(), next: next.clone() }),
     );
+    problems.extend(cut_off(&backend).await?);
     if studios.is_empty() {
         let ToolError { message, hint, .. } = ToolError::no_studio();
         problems.push(Problem { what: message, next: hint });
@@ -149,6 +151,14 @@ async fn status(
         calls: waiting,
         problems,
     })
+}
+
+/// Syncs whose end nobody saw.
+async fn cut_off(backend: &Backend) -> Result<Vec<Problem>, ToolError> {
+    let store = backend.store.clone();
+    let read = tokio::task::spawn_blocking(move || store.cut_off_entries());
+    let entries = read.await.map_err(|_| ToolError::failed("reading the journal failed", "report this"))??;
+    Ok(entries.iter().map(|entry| cut_off_problem(entry.id, &entry.entry)).collect())
 }
 
 async fn get_script(

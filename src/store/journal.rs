@@ -16,12 +16,14 @@ const NEXT_ID: &str = "next_journal_entry";
 /// Where an entry stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryState {
-    /// Begun; after a crash it is not known how much of it was done.
+    /// Begun, and being done.
     Open,
     /// Done, as the entry says.
     Done,
     /// Taken back.
     Undone,
+    /// Begun, and its end was not seen: it is not known how much of it was done.
+    CutOff,
 }
 
 /// One entry of the journal.
@@ -43,6 +45,7 @@ impl EntryState {
             Self::Open => 0,
             Self::Done => 1,
             Self::Undone => 2,
+            Self::CutOff => 3,
         }
     }
 
@@ -51,6 +54,7 @@ impl EntryState {
             0 => Ok(Self::Open),
             1 => Ok(Self::Done),
             2 => Ok(Self::Undone),
+            3 => Ok(Self::CutOff),
             other => Err(StoreError::Malformed(format!("a journal entry in state {other}"))),
         }
     }
@@ -102,6 +106,53 @@ impl Store {
         })
     }
 
+    /// Whoever did this does not do it any more, and did not say what became of it.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn cut_off(&self, id: u64) -> Result<(), StoreError> {
+        self.change_state(EntryState::Open, EntryState::CutOff, |entry| entry.id == id).map(drop)
+    }
+
+    /// At the start nobody does anything yet: what is open was cut off by the end of the last process.
+    pub(super) fn cut_off_all(&self) -> Result<Vec<u64>, StoreError> {
+        self.change_state(EntryState::Open, EntryState::CutOff, |_| true)
+    }
+
+    /// What is left of these entries has been looked at and said.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn clear(&self, which: impl Fn(&JournalEntry) -> bool) -> Result<(), StoreError> {
+        self.change_state(EntryState::CutOff, EntryState::Done, which).map(drop)
+    }
+
+    /// Entries that were cut off and that nobody looked at since, oldest first.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn cut_off_entries(&self) -> Result<Vec<JournalEntry>, StoreError> {
+        of_state(&self.read()?.open_table(JOURNAL)?, EntryState::CutOff)
+    }
+
+    fn change_state(
+        &self,
+        from: EntryState,
+        to: EntryState,
+        which: impl Fn(&JournalEntry) -> bool,
+    ) -> Result<Vec<u64>, StoreError> {
+        self.write(|tx| {
+            let mut journal = tx.open_table(JOURNAL)?;
+            let entries = of_state(&journal, from)?;
+            let meant: Vec<JournalEntry> = entries.into_iter().filter(which).collect();
+            for JournalEntry { id, at_ms, entry, .. } in &meant {
+                journal.insert(id, (*at_ms, to.number(), serde_json::to_vec(entry)?.as_slice()))?;
+            }
+            let ids: Vec<u64> = meant.iter().map(|entry| entry.id).collect();
+            Ok(Done { changed: !ids.is_empty(), value: ids })
+        })
+    }
+
     /// The latest entries, newest first.
     ///
     /// # Errors
@@ -121,6 +172,19 @@ impl Store {
         let row = tx.open_table(JOURNAL)?.get(id)?;
         row.map(|row| read(id, row.value())).transpose()
     }
+}
+
+type Row = (u64, u8, &'static [u8]);
+
+fn of_state(journal: &impl ReadableTable<u64, Row>, state: EntryState) -> Result<Vec<JournalEntry>, StoreError> {
+    let mut entries = Vec::new();
+    for row in journal.iter()? {
+        let (id, row) = row?;
+        if row.value().1 == state.number() {
+            entries.push(read(id.value(), row.value())?);
+        }
+    }
+    Ok(entries)
 }
 
 fn read(id: u64, (at_ms, state, entry): (u64, u8, &[u8])) -> Result<JournalEntry, StoreError> {

@@ -53,7 +53,7 @@ impl Store {
 
     pub(super) fn open_at(path: &Path) -> Self {
         match open_file(path) {
-            Ok(database) => Self::over(database, None),
+            Ok(database) => Self::over(database, None).with_cut_off(),
             Err(Refusal::Locked) => Self::without(StoreProblem {
                 what: format!("another server of this project has {} open; this one remembers nothing", path.display()),
                 next: "stop the other server and start this one again".into(),
@@ -102,6 +102,16 @@ impl Store {
                 next: "rename it by hand and start the server again".into(),
             }),
         }
+    }
+
+    /// What was being done when the last process ended is not being done any more.
+    fn with_cut_off(self) -> Self {
+        match self.cut_off_all() {
+            Ok(ids) if ids.is_empty() => {}
+            Ok(ids) => log::warn!("the server ended during a sync (journal {ids:?}); `status` says what to do"),
+            Err(error) => log::warn!("what the last server was doing could not be read: {error}"),
+        }
+        self
     }
 
     fn over(database: Database, problem: Option<StoreProblem>) -> Self {

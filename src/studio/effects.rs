@@ -98,6 +98,14 @@ impl Effects {
                 worker.remember(&place, &news);
                 None
             }),
+            Effect::CutOff { journal } => self.aside(move |worker| {
+                worker.cut_off(journal);
+                None
+            }),
+            Effect::Clear { place, cleared } => self.aside(move |worker| {
+                worker.clear(&place, cleared);
+                None
+            }),
             Effect::MovePlace { from, to } => self.aside(move |worker| {
                 worker.move_place(&from, &to);
                 None

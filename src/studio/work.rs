@@ -15,7 +15,7 @@ use crate::{
         journal::Entry,
         merge::{self, Merge, Side},
         paths::InstanceKey,
-        sync::{Begun, ChangeResult, Draft, FileWrite, MergeJob, Merged, Recalled, Undo, Wrote},
+        sync::{Begun, ChangeResult, Cleared, Draft, FileWrite, MergeJob, Merged, Recalled, Undo, Wrote},
         text::{ScriptText, TextHash},
     },
     files::{self, Displaced, ScriptFile, WriteError},
@@ -76,6 +76,22 @@ impl Worker {
     pub fn move_place(&self, from: &InstanceId, to: &InstanceId) {
         if let Err(error) = self.store.move_place(from.as_str(), to.as_str()) {
             log::error!("what was agreed with {from} could not be moved to {to}: {error}");
+        }
+    }
+
+    pub fn cut_off(&self, journal: u64) {
+        if let Err(error) = self.store.cut_off(journal) {
+            log::error!("that journal entry {journal} was cut off could not be noted: {error}");
+        }
+    }
+
+    pub fn clear(&self, place: &InstanceId, cleared: Cleared) {
+        let outcome = self.store.clear(|entry| match cleared {
+            Cleared::Everything => entry.entry["place"] == place.as_str(),
+            Cleared::Entry(id) => entry.id == id,
+        });
+        if let Err(error) = outcome {
+            log::error!("that nothing is left of what was cut off could not be noted: {error}");
         }
     }
 

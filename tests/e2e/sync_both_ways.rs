@@ -222,3 +222,24 @@ async fn overrides_that_cannot_be_followed_are_named() {
     let receipt = agent.ask("sync", json!({ "overrides": unknown })).await;
     assert_eq!((&receipt["pushed"], &receipt["rejected"][0]["id"]), (&json!(1), &json!("x99")), "{receipt}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_file_can_be_named() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let _studio = server.studio().await;
+    let agent = server.agent();
+    let rope = "src/shared/Items/Rope.luau";
+    save(project.path(), CONFIG, "return 2\n");
+    delete(project.path(), rope);
+    let planned = agent.ask("sync", json!({ "mode": "dryrun" })).await;
+    assert_eq!(planned["total"], 2, "the tree does not have it any more: {planned}");
+    for wrong in ["src/shared/Items/Ropes.luau", "src/shared/Rope.luau", "src/shared/Items/Rope"] {
+        let told = agent.call("sync", json!({ "paths": [rope, wrong] })).await;
+        assert_eq!(told.is_error, wrong != "src/shared/Items/Rope", "{wrong}: {}", told.text);
+    }
+    let gone = "return game.ReplicatedStorage.Shared.Items:FindFirstChild('Rope') == nil";
+    assert_eq!(agent.eval(gone).await, json!(true));
+    let (left, _) = only_change(&agent, json!({ "mode": "dryrun" })).await;
+    assert_eq!(left["fsPath"], CONFIG, "the rest was not asked for");
+}

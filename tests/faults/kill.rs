@@ -30,7 +30,7 @@ const KILLS: (&str, u64) = ("ROJO_MCP_KILLS", 100);
 const LANES: u64 = 10;
 const CALLERS: u64 = 3;
 
-struct Killed(Child);
+pub struct Killed(Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {
@@ -39,9 +39,14 @@ impl Drop for Killed {
     }
 }
 
-fn serve(project: &Path, port: u16) -> Killed {
+pub fn serve(project: &Path, port: u16) -> Killed {
+    serve_through(project, port, port)
+}
+
+/// One that plugins reach by another port.
+pub fn serve_through(project: &Path, port: u16, proxy: u16) -> Killed {
     let child = program(project)
-        .args(["serve", "--port", &port.to_string()])
+        .args(["serve", "--port", &port.to_string(), "--allowed-hosts", &format!("127.0.0.1:{proxy}")])
         .arg(project)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -50,13 +55,13 @@ fn serve(project: &Path, port: u16) -> Killed {
     Killed(child)
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     listener.local_addr().expect("an address").port()
 }
 
 /// Call a tool of a server that may die meanwhile. `None`: it did.
-async fn call(port: u16, tool: &str, args: Value) -> Option<Value> {
+pub async fn call(port: u16, tool: &str, args: Value) -> Option<Value> {
     let stream = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.ok()?;
     tokio::spawn(connection);
@@ -75,7 +80,7 @@ async fn call(port: u16, tool: &str, args: Value) -> Option<Value> {
     Some(answer["result"]["structuredContent"].clone())
 }
 
-async fn is_live(port: u16) -> bool {
+pub async fn is_live(port: u16) -> bool {
     call(port, "status", json!({})).await.is_some_and(|status| status["studios"][0]["link"] == "live")
 }
 

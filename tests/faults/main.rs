@@ -4,12 +4,15 @@
 //! Each test is seeded and bounded. The variables of [`number`] make a run longer or repeat one.
 
 mod counted;
+mod guards;
 mod kill;
+mod kill_sync;
 mod proxy;
 mod random;
 #[path = "../e2e/support.rs"]
 #[expect(dead_code, reason = "shared with the end-to-end tests, which need all of it")]
 mod support;
+mod tap;
 
 use std::io::Write;
 

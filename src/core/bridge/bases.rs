@@ -8,7 +8,7 @@ use crate::core::{
     journal::Entry,
     protocol::Role,
     studios::{Studio, StudioKey},
-    sync::Draft,
+    sync::{Cleared, Draft, Run},
 };
 
 impl Bridge {
@@ -59,6 +59,19 @@ impl Bridge {
         let place = self.studio_of(id).and_then(|key| self.place_of(key));
         draft.entry.place = place.map(|place| place.to_string()).unwrap_or_default();
         self.effects.push(Effect::Work { run: id.clone(), work: Work::Begin(draft) });
+    }
+
+    /// A run has ended, and what became of its entry in the journal was not noted.
+    pub(super) fn cut_off(&mut self, run: &Run) {
+        if let Some(journal) = run.journal() {
+            self.effects.push(Effect::CutOff { journal });
+        }
+    }
+
+    pub(super) fn clear_cut_off(&mut self, key: StudioKey, cleared: Option<Cleared>) {
+        if let Some((cleared, place)) = cleared.zip(self.place_of(key)) {
+            self.effects.push(Effect::Clear { place, cleared });
+        }
     }
 
     pub(super) fn conclude(&mut self, id: &RunId, journal: u64, entry: Entry) {

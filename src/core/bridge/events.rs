@@ -11,7 +11,7 @@ use crate::core::{
     operations::{Intent, Intention, Outcome},
     protocol::{FrameError, Patch, PluginFrame, ServerFrame, TreePart},
     studios::LinkId,
-    sync::{Begun, Draft, FileWrite, MergeJob, Merged, NodeView, Recalled, Undo, Wrote},
+    sync::{Begun, Cleared, Draft, FileWrite, MergeJob, Merged, NodeView, Recalled, Undo, Wrote},
 };
 
 /// What happened.
@@ -195,6 +195,18 @@ pub enum Effect {
         from: InstanceId,
         /// The name it has.
         to: InstanceId,
+    },
+    /// An entry of the journal is not going to be finished.
+    CutOff {
+        /// Which.
+        journal: u64,
+    },
+    /// What is left of entries that were cut off has been said.
+    Clear {
+        /// In which place.
+        place: InstanceId,
+        /// Which.
+        cleared: Cleared,
     },
     /// Work for a run, on the store or on files.
     Work {

@@ -15,7 +15,7 @@ use crate::core::{
     ids::{InstanceId, NodeId, OpId, RequestId, RunId},
     protocol::{Fact, OpResult, PluginResult, RequestBody},
     studios::{LinkId, StudioKey, TreeState},
-    sync::{NodeView, Run, Step, SyncArgs},
+    sync::{Begun, NodeView, Run, Step, SyncArgs},
     text::TextHash,
 };
 
@@ -229,6 +229,9 @@ impl Bridge {
 
     /// The outside has done its part.
     pub(super) fn worked(&mut self, now: Moment, id: &RunId, done: Worked) {
+        if let (Worked::Begun(Begun::Entry(journal, _)), false) = (&done, self.runs.contains_key(id)) {
+            self.effects.push(Effect::CutOff { journal: *journal });
+        }
         self.advance(now, id, |run, agreement| match done {
             Worked::Merged(merged) => run.merged(merged, agreement),
             Worked::Begun(begun) => run.begun(begun, agreement),
@@ -279,6 +282,7 @@ impl Bridge {
             Step::Done(receipt) => {
                 let Some(active) = self.runs.remove(id) else { return };
                 self.remember(active.studio);
+                self.clear_cut_off(active.studio, active.run.clears(&receipt));
                 self.note_receipt(active.studio, id, &receipt, active.run.is_whole());
                 self.settle_entry(active.entry, Ok(Answer::Receipt(receipt)), Ran::Known);
             }
@@ -315,6 +319,7 @@ impl Bridge {
     pub(super) fn run_failed(&mut self, id: &RunId, error: ToolError) {
         let Some(active) = self.runs.remove(id) else { return };
         self.cancel_requests_of(id);
+        self.cut_off(&active.run);
         self.note_unasked_failure(active.entry.is_none(), active.studio, &error);
         let ran = match error.code {
             _ if !active.planned => Ran::Never,
@@ -338,8 +343,9 @@ impl Bridge {
 
     /// The run's caller has its answer; whatever the run was doing no longer counts.
     pub(super) fn forget_run(&mut self, id: &RunId) {
-        if self.runs.remove(id).is_some() {
+        if let Some(active) = self.runs.remove(id) {
             self.cancel_requests_of(id);
+            self.cut_off(&active.run);
         }
     }
 
@@ -373,7 +379,9 @@ impl Bridge {
 
     /// The Studio has left: a comparison that nobody waits for ends with it.
     pub(super) fn forget_runs_of(&mut self, studio: StudioKey) {
-        self.runs.retain(|_, active| active.studio != studio);
+        let gone: Vec<ActiveRun> =
+            self.runs.extract_if(|_, active| active.studio == studio).map(|(_, run)| run).collect();
+        gone.iter().for_each(|active| self.cut_off(&active.run));
     }
 }
 
@@ -387,11 +395,4 @@ impl Bridge {
 fn nameless_fact() -> ToolError {
     let what = "the plugin reported a difference of a node and did not say which; nothing was changed";
     ToolError::failed(what, "update the plugin: its version and the server's differ")
-}
-
-impl SyncArgs {
-    /// Compare and report, nothing else.
-    fn comparison() -> Self {
-        Self { mode: crate::core::protocol::SyncMode::Dryrun, ..Self::default() }
-    }
 }

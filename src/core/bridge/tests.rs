@@ -96,7 +96,7 @@ impl Rig {
         for effect in self.bridge.handle(self.now, event) {
             match effect {
                 Effect::LoadBases { place } => self.handle(Event::BasesLoaded { place, kept: vec![] }, out),
-                Effect::Remember { .. } | Effect::MovePlace { .. } => {}
+                Effect::Remember { .. } | Effect::MovePlace { .. } | Effect::CutOff { .. } | Effect::Clear { .. } => {}
                 Effect::Work { run, work: Work::Begin(draft) } => {
                     let done = Worked::Begun(Begun::Entry(1, draft.entry));
                     self.handle(Event::Worked { run, done }, out);

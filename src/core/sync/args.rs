@@ -23,6 +23,11 @@ pub struct SyncArgs {
 }
 
 impl SyncArgs {
+    /// Compare and report, nothing else.
+    pub fn comparison() -> Self {
+        Self { mode: SyncMode::Dryrun, ..Self::default() }
+    }
+
     /// What the run may do unasked. `alone`: nobody else edits the place.
     pub(super) fn rules(&self, alone: bool) -> Rules {
         Rules {

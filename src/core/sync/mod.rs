@@ -31,7 +31,7 @@ pub use merging::{MergeJob, Merged};
 pub use overrides::{Forced, Override, OverrideDirection, Resolution};
 pub use plan::{Begun, Draft, Wrote};
 pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected, SyncStatus};
-pub use scope::Unasked;
+pub use scope::{Cleared, Unasked};
 pub use undo::{Recalled, Undo};
 
 use self::overrides::Overrides;

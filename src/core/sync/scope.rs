@@ -3,13 +3,39 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
+    Run,
     decision::NodeView,
-    receipt::{Change, PatchType},
+    receipt::{Change, PatchType, Receipt, SyncStatus},
 };
 use crate::core::{
     ids::{NodeId, OpId},
-    protocol::{Fact, NewNode, Scope},
+    protocol::{Fact, NewNode, Scope, SyncMode},
 };
+
+/// Entries of the journal that were cut off, and of which it is known now what is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cleared {
+    /// All of the place.
+    Everything,
+    /// This one.
+    Entry(u64),
+}
+
+impl Run {
+    /// Its entry in the journal, once that was begun.
+    pub fn journal(&self) -> Option<u64> {
+        self.journal.as_ref().map(|(id, _)| *id)
+    }
+
+    /// A run that looked at everything and ended with `receipt` has said what earlier ones left.
+    pub fn clears(&self, receipt: &Receipt) -> Option<Cleared> {
+        if let Some(recalled) = &self.recalled {
+            return (receipt.status == SyncStatus::Empty).then_some(Cleared::Entry(recalled.id));
+        }
+        let is_asked = self.args.unasked.is_none() && self.args.mode != SyncMode::Dryrun;
+        (is_asked && self.is_whole() && receipt.status != SyncStatus::Error).then_some(Cleared::Everything)
+    }
+}
 
 /// How far a run goes that nobody called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
