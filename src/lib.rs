@@ -94,8 +94,10 @@ impl Server {
     pub fn start(listener: TcpListener, config: ServerConfig) -> io::Result<Self> {
         let ServerConfig { session, store, allowed_hosts, shutdown } = config;
         let address = listener.local_addr()?;
+        let rojo = RojoApi::new(Arc::clone(&session));
         let hub = Hub::start(HubConfig {
             session: Arc::clone(&session),
+            official: rojo.open_sockets(),
             store: store.clone(),
             version: VERSION.to_owned(),
             shutdown: shutdown.clone(),
@@ -112,14 +114,7 @@ impl Server {
             end: CancellationToken::new(),
         };
         let guard = Guard::new(address.ip(), address.port(), allowed_hosts).with_token(token.clone());
-        let routes = Arc::new(Routes {
-            rojo: RojoApi::new(Arc::clone(&session)),
-            session,
-            hub,
-            mcp: McpEndpoint::new(&handler),
-            peer,
-            guard,
-        });
+        let routes = Arc::new(Routes { rojo, session, hub, mcp: McpEndpoint::new(&handler), peer, guard });
         tokio::spawn(tend(store, shutdown.clone()));
         let task = tokio::spawn(http::serve(listener, routes, shutdown));
         Ok(Self { backend, address, token, task })

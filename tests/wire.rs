@@ -39,6 +39,7 @@ variants! {
         Notice::PlanPart { .. } => "planPart",
         Notice::Cancel { .. } => "cancel",
         Notice::Ack { .. } => "ack",
+        Notice::Edited { .. } => "edited",
         Notice::Rejected { .. } => "rejected",
         Notice::Bye { .. } => "bye",
     }
@@ -95,6 +96,7 @@ variants! {
         PluginFrame::StillRunning { .. } => "stillRunning",
         PluginFrame::Taken { .. } => "taken",
         PluginFrame::TreeReady { .. } => "treeReady",
+        PluginFrame::Edit { .. } => "edit",
         PluginFrame::Facts { .. } => "facts",
         PluginFrame::Progress { .. } => "progress",
         PluginFrame::Alive => "alive",
@@ -217,7 +219,7 @@ fn see_notice(frame: &Notice, seen: &mut BTreeSet<&'static str>) {
         Notice::Cancel { reason, .. } => seen.extend([cancel_reason(reason)]),
         Notice::Ack { disposition: word, .. } => seen.extend([disposition(word)]),
         Notice::Rejected { code, .. } => seen.extend([reject_code(code)]),
-        Notice::Heartbeat { .. } | Notice::Tree(_) | Notice::Bye { .. } => {}
+        Notice::Heartbeat { .. } | Notice::Tree(_) | Notice::Edited { .. } | Notice::Bye { .. } => {}
     }
 }
 
@@ -296,6 +298,8 @@ fn small_frames_are_read_field_by_field() {
     assert_eq!(one("taken_plan"), PluginFrame::Taken { request_id: plan, part: 1 });
     assert_eq!(one("roblox_log_error"), PluginFrame::RobloxLog { message: "é 🙂 error".into(), level: 3 });
     assert_eq!(one("bye"), PluginFrame::Bye { reason: "Unloading".into() });
+    let (nodes, removed) = (vec![NodeId(2), NodeId(3)], vec![NodeId(4)]);
+    assert_eq!(one("edit"), PluginFrame::Edit { seq: 3, nodes, removed });
     assert_eq!(one("unknown"), PluginFrame::Unknown { kind: "telepathy".into() });
     let progress = |progress, total, message: Option<&str>| PluginFrame::Progress {
         request_id: request_id.clone(),

@@ -86,6 +86,16 @@ struct ServerOptions {
     #[cfg(feature = "headless")]
     #[arg(long)]
     headless: bool,
+
+    /// The simulated Studio takes every save at once, without a `sync`.
+    #[cfg(feature = "headless")]
+    #[arg(long, requires = "headless")]
+    live: bool,
+
+    /// As --live, and what is changed in the simulated Studio is written to the files.
+    #[cfg(feature = "headless")]
+    #[arg(long, requires = "headless")]
+    two_way: bool,
 }
 
 impl ServerOptions {

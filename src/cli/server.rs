@@ -96,7 +96,7 @@ pub(super) async fn start(
     #[cfg(feature = "headless")]
     let studio = match options.headless {
         true => {
-            let studio = match headless(&session, server.address).await {
+            let studio = match headless(&session, server.address, options).await {
                 Ok(studio) => studio,
                 Err(failure) => {
                     // The port must be free when it is tried again.
@@ -173,15 +173,22 @@ impl Running {
 }
 
 #[cfg(feature = "headless")]
-async fn headless(session: &Arc<ServeSession>, server: SocketAddr) -> Result<crate::headless::HeadlessStudio, Failure> {
+async fn headless(
+    session: &Arc<ServeSession>,
+    server: SocketAddr,
+    options: &ServerOptions,
+) -> Result<crate::headless::HeadlessStudio, Failure> {
     use crate::headless::{HeadlessConfig, HeadlessStudio, Knobs};
 
     let failed = |error: String| Failure::new(format!("the headless Studio did not start: {error}"), "report this");
     let session = Arc::clone(session);
+    let (is_live, is_two_way) = (options.live || options.two_way, options.two_way);
     let started = tokio::task::spawn_blocking(move || {
         let project = session.project();
         let mut settings = serde_json::Map::new();
         settings.insert("RojoMcpServer".into(), crate::attach::from_this_machine(server).to_string().into());
+        settings.insert("RojoMcpOneShotSync".into(), (!is_live).into());
+        settings.insert("RojoMcpTwoWaySync".into(), is_two_way.into());
         let config = HeadlessConfig {
             place: session.place_model(),
             plugin: crate::plugin_model::build().map_err(|error| error.to_string())?,

@@ -124,13 +124,24 @@ text_id!(
 );
 
 /// What a step of a plan is about.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
 pub enum OpId {
     /// A node of the tree.
     Node(NodeId),
     /// An instance that only Studio has.
     Temp(TempId),
+}
+
+impl<'de> Deserialize<'de> for OpId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        let number = text.strip_prefix('x').filter(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()));
+        match number {
+            Some(_) => Ok(Self::Temp(text.as_ref().into())),
+            None => text.parse().map(Self::Node).map_err(serde::de::Error::custom),
+        }
+    }
 }
 
 impl From<NodeId> for OpId {
@@ -163,6 +174,9 @@ mod tests {
         let read = |text: &str| serde_json::from_value::<OpId>(text.into()).expect("any text is one or the other");
         assert_eq!(read("0000000000000000000000000000001e"), NodeId(0x1e).into());
         assert_eq!(read("x30"), TempId::from("x30").into());
+        for bad in ["7", "x", "x3y", ""] {
+            assert!(serde_json::from_value::<OpId>(bad.into()).is_err(), "{bad:?} is neither");
+        }
     }
 
     #[test]

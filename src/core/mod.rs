@@ -12,6 +12,7 @@ pub mod gathered;
 pub mod ids;
 pub mod journal;
 pub mod lanes;
+pub mod live;
 pub mod merge;
 pub mod operations;
 pub mod paths;

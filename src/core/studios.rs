@@ -12,6 +12,7 @@ use super::{
     error::{ErrorCode, ToolError},
     gathered::Gathered,
     ids::{InstanceId, SessionId},
+    live::Live,
     protocol::{Hello, Patch, Role, TreePart},
 };
 
@@ -68,6 +69,8 @@ pub struct Studio {
     pub recalled: bool,
     /// What it printed.
     pub console: Console,
+    /// What of it is to be compared unasked.
+    pub live: Live,
     /// Another session that wants this place, and when it said so first.
     pub rival: Option<(SessionId, Moment)>,
     /// What came so far of a comparison that takes several frames.
@@ -102,6 +105,9 @@ impl TreeState {
     }
 }
 
+/// How many held changes `status` names.
+const MOST_HELD: usize = 20;
+
 impl Studio {
     /// Our own plugin, which speaks level 1.
     pub fn is_level1(&self) -> bool {
@@ -111,6 +117,11 @@ impl Studio {
     /// Nobody else edits its place.
     pub fn is_alone(&self) -> bool {
         self.hello.level1.as_ref().is_some_and(|hello| hello.other_editors == 0)
+    }
+
+    /// It has the whole tree.
+    pub fn is_ready(&self) -> bool {
+        matches!(self.tree, TreeState::Ready { .. })
     }
 
     fn session(&self) -> Option<&SessionId> {
@@ -162,6 +173,8 @@ impl Studio {
             }
             .to_owned(),
             running: level1.is_some_and(|hello| hello.is_running),
+            paused: None,
+            held: self.live.held().take(MOST_HELD).map(|change| change.path.clone()).collect(),
             plugin_version: level1.map(|hello| hello.plugin_version.clone()),
             protocol: level1.map_or(0, |hello| hello.protocol),
             busy: None,
@@ -187,6 +200,12 @@ pub struct StudioStatus {
     pub mode: String,
     /// A play test runs.
     pub running: bool,
+    /// Why live mode waits although it is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<String>,
+    /// Paths of what differs and nobody could decide, as the last runs found it; at most 20.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<String>,
     /// Absent for a foreign plugin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin_version: Option<String>,
@@ -249,6 +268,7 @@ impl Studios {
             tree,
             agreement: Agreement::default(),
             recalled: false,
+            live: Live::default(),
             console: Console::default(),
             rival: None,
             gathered: Gathered::default(),

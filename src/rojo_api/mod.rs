@@ -20,6 +20,8 @@ use hyper::{
     body::{Bytes, Incoming},
 };
 
+use tokio::sync::watch;
+
 use self::{open::Opener, socket::Sockets, write::Writes};
 use crate::session::ServeSession;
 
@@ -44,6 +46,11 @@ impl RojoApi {
 
     fn with(session: Arc<ServeSession>, opener: Opener, patience: Duration) -> Arc<Self> {
         Arc::new(Self { session, sockets: Sockets::default(), writes: Writes::default(), opener, patience })
+    }
+
+    /// How many official plugins are connected, now and from now on.
+    pub fn open_sockets(&self) -> watch::Receiver<usize> {
+        self.sockets.count()
     }
 
     /// Answer a request below `/api` from `peer`, the other end of the connection.

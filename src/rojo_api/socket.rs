@@ -16,6 +16,7 @@ use librojo::{
     web_api::{SocketPacketType, SubscribeMessage},
 };
 use serde::Serialize;
+use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::{
     Message, Utf8Bytes,
     protocol::{CloseFrame, frame::coding::CloseCode},
@@ -36,7 +37,11 @@ const CURSOR_GONE: u16 = 4004;
 
 /// How far each open socket has been sent.
 #[derive(Default)]
-pub(super) struct Sockets(Mutex<Sent>);
+pub(super) struct Sockets {
+    sent: Mutex<Sent>,
+    /// How many are open.
+    count: watch::Sender<usize>,
+}
 
 #[derive(Default)]
 struct Sent {
@@ -50,16 +55,22 @@ impl Sockets {
         self.sent().cursors.values().min().copied()
     }
 
+    /// How many are open, now and from now on.
+    pub fn count(&self) -> watch::Receiver<usize> {
+        self.count.subscribe()
+    }
+
     fn open(&self, cursor: u32) -> Place<'_> {
         let mut sent = self.sent();
         sent.opened += 1;
         let number = sent.opened;
         sent.cursors.insert(number, cursor);
+        self.count.send_replace(sent.cursors.len());
         Place { sockets: self, number }
     }
 
     fn sent(&self) -> MutexGuard<'_, Sent> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -77,7 +88,9 @@ impl Place<'_> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.sockets.sent().cursors.remove(&self.number);
+        let mut sent = self.sockets.sent();
+        sent.cursors.remove(&self.number);
+        self.sockets.count.send_replace(sent.cursors.len());
     }
 }
 

@@ -55,6 +55,8 @@ pub struct HubConfig {
     pub store: Store,
     /// Our version.
     pub version: String,
+    /// How many official plugins are connected.
+    pub official: watch::Receiver<usize>,
     /// Ends the hub.
     pub shutdown: CancellationToken,
 }
@@ -112,6 +114,7 @@ impl Hub {
             cursor: config.session.cursor(),
             files: config.session.subscribe_paths(),
             session: config.session,
+            official: config.official,
             patched: 0,
             places,
             started: Instant::now(),
@@ -216,6 +219,7 @@ struct Owner {
     session: Arc<ServeSession>,
     cursor: watch::Receiver<u32>,
     files: broadcast::Receiver<Arc<Vec<PathBuf>>>,
+    official: watch::Receiver<usize>,
     patched: u32,
     places: PlacePolicy,
     started: Instant,
@@ -237,6 +241,10 @@ impl Owner {
                     Ok(()) => self.forward_patches(),
                     Err(_) => break,
                 },
+                Ok(()) = self.official.changed() => {
+                    let linked = *self.official.borrow_and_update() > 0;
+                    self.event(Event::Official(linked));
+                }
                 // A project's settings can change without its tree; which file it was is not asked.
                 changed = self.files.recv() => match changed {
                     Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => self.check_places(),

@@ -8,6 +8,7 @@ mod doctor;
 mod errors;
 mod faults;
 mod level0;
+mod live;
 mod operations;
 mod parts;
 mod recovery;

@@ -88,6 +88,14 @@ impl TestServer {
         studio
     }
 
+    /// The same, with the files live, or both sides.
+    pub async fn live_studio(&self, two_way: bool) -> HeadlessStudio {
+        let mode = [("RojoMcpOneShotSync", false), ("RojoMcpTwoWaySync", two_way)];
+        let studio = headless_with(self.port, self.session.place_model(), 0, &mode);
+        self.until_live(1).await;
+        studio
+    }
+
     /// What says where it is, for programs that look for it.
     pub fn serve_file(&self, project: &Path) -> rojo_mcp::attach::ServeFile {
         let server = self.server.as_ref().expect("it runs");
@@ -123,12 +131,18 @@ impl Drop for TestServer {
 
 /// A headless Studio that dials this port.
 pub fn headless(port: u16, place: Vec<u8>) -> HeadlessStudio {
-    headless_of(port, place, 0)
+    headless_with(port, place, 0, &[])
 }
 
 /// The same, with a place that was published.
 pub fn headless_of(port: u16, place: Vec<u8>, place_id: u64) -> HeadlessStudio {
-    let mut settings = serde_json::Map::new();
+    headless_with(port, place, place_id, &[])
+}
+
+/// The same, with settings of the plugin.
+fn headless_with(port: u16, place: Vec<u8>, place_id: u64, given: &[(&str, bool)]) -> HeadlessStudio {
+    let mut settings: serde_json::Map<String, Value> =
+        given.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
     settings.insert("RojoMcpServer".into(), format!("127.0.0.1:{port}").into());
     HeadlessStudio::start(HeadlessConfig {
         place,

@@ -181,17 +181,23 @@ async fn c50_nothing_of_ours_stays_in_the_place_but_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_script_over_the_limit_of_a_frame_fails_at_once_and_says_so() {
+async fn c48_a_script_that_no_frame_can_carry_fails_by_name_and_the_rest_goes_on() {
     let project = demo();
     let server = TestServer::start(project.path()).await;
     let _studio = server.studio().await;
     let agent = server.agent();
     save(project.path(), "src/server/Services/Economy.luau", "return {}\n");
     save(project.path(), "src/shared/Money.luau", &format!("return [[{}]]\n", "x".repeat(17 << 20)));
-    let told = agent.call("sync", json!({})).await;
-    assert_eq!(told.structure["error"]["code"], "too_large", "{}", told.text);
-    let receipt = agent.ask("sync", json!({ "paths": ["src/server"] })).await;
-    assert_eq!(receipt["pushed"], 1, "{receipt}");
+    let receipt = agent.ask("sync", json!({})).await;
+    assert_eq!((&receipt["status"], &receipt["pushed"]), (&json!("partial"), &json!(1)), "{receipt}");
+    let changes = receipt["changes"].as_array().expect("a list");
+    let large = changes.iter().find(|change| change["fsPath"] == "src/shared/Money.luau").expect("it is named");
+    assert_eq!(large["result"], "failed", "{large}");
+    assert!(large["reason"].as_str().expect("a text").contains("make it smaller"), "{large}");
+    assert_eq!(
+        agent.eval("return game.ServerScriptService.Server.Services.Economy.Source").await,
+        json!("return {}\n")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

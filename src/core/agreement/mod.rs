@@ -308,6 +308,13 @@ struct Compared {
 }
 
 impl Comparison {
+    /// Only these nodes are compared.
+    pub fn only(mut self, nodes: &[NodeId]) -> Self {
+        let nodes: HashSet<NodeId> = nodes.iter().copied().collect();
+        self.0.retain(|id, _| nodes.contains(id));
+        self
+    }
+
     /// It would confirm nothing.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -5,7 +5,11 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use crate::core::{ids::NodeId, paths::InstanceKey, protocol::Node};
+use crate::core::{
+    ids::NodeId,
+    paths::InstanceKey,
+    protocol::{Node, PatchOp},
+};
 
 /// All nodes with their places.
 #[derive(Debug, Clone, Default)]
@@ -99,6 +103,11 @@ impl Picture {
         self.seats.keys().copied()
     }
 
+    /// The node above `id`.
+    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+        self.seats.get(&id)?.parent
+    }
+
     /// The key of `id`; `None` if it is not in the tree. The root has no name in it.
     pub fn key(&self, id: NodeId) -> Option<InstanceKey> {
         self.seats.get(&id)?;
@@ -131,5 +140,17 @@ impl Picture {
             .iter()
             .copied()
             .filter(move |child| self.seats.get(child).is_some_and(|seat| *seat.name == *name && *seat.class == *class))
+    }
+}
+
+impl super::Agreement {
+    /// The node above one.
+    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+        self.picture.parent(id)
+    }
+
+    /// The node of a put stands at its place already.
+    pub fn stays(&self, op: &PatchOp) -> bool {
+        matches!(op, PatchOp::Put { node } if self.picture.key(node.id).is_some() && !self.picture.moves(node))
     }
 }

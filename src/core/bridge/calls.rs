@@ -45,7 +45,11 @@ impl Bridge {
     }
 
     fn status(&self, now: Moment) -> Answer {
-        let status = |studio: &Studio| StudioStatus { busy: self.busy(now, studio.key), ..studio.status(now) };
+        let status = |studio: &Studio| StudioStatus {
+            busy: self.busy(now, studio.key),
+            paused: self.paused(studio).map(str::to_owned),
+            ..studio.status(now)
+        };
         let studios = self.studios.iter().map(status).collect();
         let waiting = self.calls.iter().filter(|(_, call)| matches!(call.who, Waiter::Caller(_))).count();
         Answer::Status { studios, waiting: waiting + self.operations.waiting() }

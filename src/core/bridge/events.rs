@@ -108,6 +108,8 @@ pub enum Event {
     },
     /// The project's place lists were read again.
     Places(PlacePolicy),
+    /// Official plugins have live sockets, or have none any more.
+    Official(bool),
     /// Time has passed.
     Tick,
     /// The server stops.

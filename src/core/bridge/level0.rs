@@ -48,7 +48,7 @@ impl Bridge {
         }
         let overrides =
             overrides.iter().map(|one| serde_json::to_value(one).expect("an override is plain data")).collect();
-        let what = What::CatchUp(RequestBody::Sync { run_id: None, cursor: None, mode, overrides });
+        let what = What::CatchUp(RequestBody::Sync { run_id: None, cursor: None, scope: None, mode, overrides });
         let run = RunId::from(id.as_str());
         self.calls.open(id, ledger_deadline(&who, deadline), Waiting { studio, who, what });
         self.effects.push(Effect::CatchUp { run, paths: None });

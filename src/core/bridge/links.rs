@@ -36,9 +36,7 @@ impl Bridge {
             Some(Link::New { .. }) => self.first_frame(now, link, frame),
             Some(Link::Of(key)) => {
                 let key = *key;
-                if let Some(studio) = self.studios.get_mut(key) {
-                    studio.heard_at = now;
-                }
+                self.heard(now, link);
                 match frame {
                     Ok(frame) => self.studio_frame(now, link, key, frame),
                     Err(error) => self.bad_frame(now, link, key, error),
@@ -256,6 +254,7 @@ impl Bridge {
                     self.tree_ready(now, link, key, cursor, (parts, facts));
                 }
             }
+            PluginFrame::Edit { seq, nodes, removed } => self.edited(link, key, seq, nodes, removed),
             PluginFrame::Progress { request_id, progress, total, message } => {
                 self.progress(&request_id, progress, total, message);
             }

@@ -11,6 +11,7 @@ mod events;
 mod late;
 mod level0;
 mod links;
+mod live;
 mod operations;
 mod places;
 mod runs;
@@ -145,6 +146,8 @@ pub struct Bridge {
     runs: HashMap<RunId, ActiveRun>,
     next_beat: Moment,
     stopping: bool,
+    /// The official plugin syncs by itself, so we do not.
+    official: bool,
     ignored_frames: u64,
     new_id: Box<dyn FnMut() -> RequestId + Send>,
     effects: Vec<Effect>,
@@ -208,6 +211,7 @@ impl Bridge {
             runs: HashMap::new(),
             next_beat: HEARTBEAT,
             stopping: false,
+            official: false,
             ignored_frames: 0,
             new_id: Box::new(new_id),
             effects: Vec::new(),
@@ -234,8 +238,10 @@ impl Bridge {
             Event::Worked { run, done } => self.worked(now, &run, done),
             Event::Places(places) => self.apply_places(now, places),
             Event::Tick => self.tick(now),
+            Event::Official(linked) => self.official = linked,
             Event::Shutdown => self.shutdown(),
         }
+        self.live_turn(now);
         std::mem::take(&mut self.effects)
     }
 

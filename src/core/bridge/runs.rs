@@ -23,7 +23,7 @@ use crate::core::{
 #[derive(Debug)]
 pub(super) struct ActiveRun {
     run: Run,
-    studio: StudioKey,
+    pub(super) studio: StudioKey,
     deadline: Moment,
     /// Its plan was given to the plugin: from here on it may change the DataModel.
     planned: bool,
@@ -31,6 +31,13 @@ pub(super) struct ActiveRun {
     parked: Option<u32>,
     /// The ledger's entry for the caller; `None` for the comparison after a hello.
     entry: Option<RequestId>,
+}
+
+impl ActiveRun {
+    /// A run that nobody called.
+    pub(super) fn unasked(run: Run, studio: StudioKey, deadline: Moment) -> Self {
+        Self { run, studio, deadline, planned: false, parked: None, entry: None }
+    }
 }
 
 /// Studio's text of a script.
@@ -111,6 +118,7 @@ impl Bridge {
             self.note(format!("{name} differs in more than could be taken in; nothing is taken for equal"));
             return self.resume_parked(now, studio);
         };
+        self.live_tree_ready(studio);
         let id = RunId::from((self.new_id)().as_str());
         let (mut run, _) = Run::start(id.clone(), SyncArgs::comparison(), false);
         run.caught_up(cursor, &known);
@@ -142,7 +150,11 @@ impl Bridge {
         let Some(active) = self.runs.get_mut(id) else { return };
         let studio = self.studios.get(active.studio);
         // What was not paired yet cannot be compared, and nothing is decided without the bases.
-        let waits = studio.is_some_and(|studio| matches!(studio.tree, TreeState::Sending { .. }) || !studio.recalled);
+        // What live mode has under way comes first.
+        let waits = studio.is_some_and(|studio| {
+            let live = studio.live.running().is_some_and(|run| run != id);
+            matches!(studio.tree, TreeState::Sending { .. }) || !studio.recalled || live
+        });
         active.parked = waits.then_some(cursor);
         if active.parked.is_none() {
             self.advance(now, id, |run, agreement| run.caught_up(cursor, agreement));
@@ -226,14 +238,15 @@ impl Bridge {
         });
     }
 
-    fn follow(&mut self, now: Moment, id: &RunId, step: Step) {
+    pub(super) fn follow(&mut self, now: Moment, id: &RunId, step: Step) {
         let run = id.clone();
         match step {
             Step::CatchUp { paths } => self.effects.push(Effect::CatchUp { run, paths }),
             Step::Look { ids, subtrees } => self.effects.push(Effect::Look { run, ids, subtrees }),
-            Step::Compare { cursor } => {
+            Step::Compare { cursor, scope } => {
                 let mode = self.runs.get(id).map(|active| active.run.mode()).unwrap_or_default();
-                let body = RequestBody::Sync { run_id: Some(run), cursor: Some(cursor), mode, overrides: Vec::new() };
+                let body =
+                    RequestBody::Sync { run_id: Some(run), cursor: Some(cursor), scope, mode, overrides: Vec::new() };
                 self.ask_for_run(now, id, body);
             }
             Step::Fetch(wanted) => {
@@ -266,6 +279,7 @@ impl Bridge {
             Step::Done(receipt) => {
                 let Some(active) = self.runs.remove(id) else { return };
                 self.remember(active.studio);
+                self.note_receipt(active.studio, id, &receipt, active.run.is_whole());
                 self.settle_entry(active.entry, Ok(Answer::Receipt(receipt)), Ran::Known);
             }
         }
@@ -301,6 +315,7 @@ impl Bridge {
     pub(super) fn run_failed(&mut self, id: &RunId, error: ToolError) {
         let Some(active) = self.runs.remove(id) else { return };
         self.cancel_requests_of(id);
+        self.note_unasked_failure(active.entry.is_none(), active.studio, &error);
         let ran = match error.code {
             _ if !active.planned => Ran::Never,
             ErrorCode::OutcomeUnknown | ErrorCode::StudioLeft | ErrorCode::Reconnecting | ErrorCode::TimedOut => {

@@ -4,6 +4,7 @@
 mod calls;
 mod hello;
 mod level0;
+mod live;
 mod loss;
 mod model;
 mod operations;

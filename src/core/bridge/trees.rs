@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Bridge, Effect, Link};
 use crate::core::{
+    live::LiveMode,
     protocol::{Notice, Patch, ServerFrame, TreePart},
     studios::{LinkId, StudioKey, TreeState},
 };
@@ -80,6 +81,10 @@ impl Bridge {
             return;
         }
         *cursor = patch.cursor;
+        if studio.live_mode() != LiveMode::Off {
+            let agreement = &studio.agreement;
+            studio.live.patching(&patch.ops, |id| agreement.parent(id), |op| agreement.stays(op));
+        }
         studio.agreement.patched(&patch.ops);
         self.send(link, ServerFrame::Notice(Notice::Patch(Patch::clone(patch))));
     }

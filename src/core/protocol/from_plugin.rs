@@ -9,7 +9,7 @@ use super::{
     fields::read_fields,
     results::{Fact, PluginResult},
 };
-use crate::core::ids::{InstanceId, RequestId, ServerId, SessionId, TreeId};
+use crate::core::ids::{InstanceId, NodeId, RequestId, ServerId, SessionId, TreeId};
 
 /// Anything that a plugin sends.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +52,15 @@ pub enum PluginFrame {
         parts: u32,
         /// What differs; everything else is equal.
         facts: Vec<Fact>,
+    },
+    /// A person changed something in Studio. Sent again until `edited` answers.
+    Edit {
+        /// Counts up with each new one of a plugin session.
+        seq: u64,
+        /// Nodes that are not what the tree says.
+        nodes: Vec<NodeId>,
+        /// Nodes whose instances were deleted.
+        removed: Vec<NodeId>,
     },
     /// A part of what differs, before the `treeReady` (no `requestId`) or result that ends it.
     Facts {
@@ -230,6 +239,10 @@ impl PluginFrame {
                 let Facts { request_id, part, facts } = read(kind, fields)?;
                 Self::Facts { request_id, part, facts }
             }
+            "edit" => {
+                let Edit { seq, nodes, removed } = read(kind, fields)?;
+                Self::Edit { seq, nodes, removed }
+            }
             "progress" => {
                 let Progress { request_id, progress, total, message } = read(kind, fields)?;
                 Self::Progress { request_id, progress, total, message }
@@ -279,6 +292,16 @@ struct Facts {
     request_id: Option<RequestId>,
     part: u32,
     facts: Vec<Fact>,
+}
+
+#[derive(Deserialize)]
+struct Edit {
+    #[serde(deserialize_with = "whole_number")]
+    seq: u64,
+    #[serde(default)]
+    nodes: Vec<NodeId>,
+    #[serde(default)]
+    removed: Vec<NodeId>,
 }
 
 #[derive(Deserialize)]

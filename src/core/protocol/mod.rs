@@ -21,7 +21,8 @@ pub use from_plugin::{FrameError, Hello, HelloLevel1, PluginFrame, Role};
 pub use plan::{Expected, PlanOp};
 pub use results::{Below, Fact, FactKind, OpResult, OpStatus, Outcome, PluginResult};
 pub use to_plugin::{
-    AckDisposition, CancelReason, Limits, Notice, RejectCode, Request, RequestBody, ServerFrame, SyncMode, Welcome,
+    AckDisposition, CancelReason, Limits, Notice, RejectCode, Request, RequestBody, Scope, ServerFrame, SyncMode,
+    Welcome,
 };
 pub use tree::{NewNode, Node, Patch, PatchOp, TreePart};
 

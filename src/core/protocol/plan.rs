@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
+    MAX_FRAME_BYTES,
     results::{Below, Fact},
     tree::NewNode,
 };
@@ -88,7 +89,20 @@ impl Expected {
     }
 }
 
+/// What a frame needs besides its only step.
+const ENVELOPE: usize = 1024;
+
 impl PlanOp {
+    /// How many bytes it has, if no frame can hold it.
+    pub fn oversize(&self) -> Option<usize> {
+        // No character takes more than six bytes as JSON.
+        if self.weight() * 6 < MAX_FRAME_BYTES - ENVELOPE {
+            return None;
+        }
+        let bytes = serde_json::to_string(self).map_or(usize::MAX, |text| text.len());
+        Some(bytes).filter(|bytes| *bytes > MAX_FRAME_BYTES - ENVELOPE)
+    }
+
     /// What the plugin's result of this step is about.
     pub fn subject(&self) -> OpId {
         match self {

@@ -56,6 +56,11 @@ pub enum Notice {
         /// What became of the result.
         disposition: AckDisposition,
     },
+    /// What an `edit` told is dealt with; the plugin need not send it again. Level 1.
+    Edited {
+        /// Which.
+        seq: u64,
+    },
     /// The link is refused; a close frame follows.
     Rejected {
         /// What was wrong.
@@ -182,6 +187,9 @@ pub enum RequestBody {
         /// The tree version to compare with. Level 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<u32>,
+        /// Only a part of the tree. Level 1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<Scope>,
         /// How the run treats what it finds.
         mode: SyncMode,
         /// Decisions taken beforehand.
@@ -224,6 +232,16 @@ pub enum RequestBody {
         /// Its arguments, a JSON object.
         args: Value,
     },
+}
+
+/// A part of the tree, to be compared by itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Scope {
+    /// These nodes, without what lies below them.
+    pub nodes: Vec<NodeId>,
+    /// What only Studio has directly below these.
+    pub below: Vec<NodeId>,
 }
 
 /// How a sync run treats what it finds.

@@ -1,12 +1,12 @@
 //! What a decision is made of: what Studio does, what is written, and what both sides agree then.
 
-use super::receipt::Change;
+use super::receipt::{Change, ChangeResult};
 use crate::core::{
     agreement::Agreement,
     ids::{NodeId, OpId},
     merge::{Base, Side},
     paths::InstanceKey,
-    protocol::{NewNode, PlanOp},
+    protocol::{MAX_FRAME_BYTES, NewNode, PlanOp},
     text::TextHash,
 };
 
@@ -32,23 +32,31 @@ pub struct NodeView {
 }
 
 /// What a run may do unasked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     /// Nobody else edits this place.
     pub alone: bool,
     /// The caller agreed to any number of removals.
     pub allow_removals: bool,
+    /// Studio's changes may go to the files.
+    pub takes: bool,
+    /// A person was seen to delete these in Studio.
+    pub deleted: Vec<NodeId>,
 }
 
 impl Rules {
     /// Studio's text may be taken over: it changed under our eyes, and by this Studio's person.
     pub fn may_take(&self, base: &Base) -> bool {
-        self.alone && base.seen
+        self.alone && self.takes && base.seen
     }
 
     /// Why not.
     pub fn why_not(&self) -> &'static str {
-        if self.alone { "before it connected" } else { "and other people edit this place" }
+        match self {
+            Self { alone: false, .. } => "and other people edit this place",
+            Self { takes: false, .. } => "and only the files are live",
+            _ => "before it connected",
+        }
     }
 }
 
@@ -229,6 +237,17 @@ impl Decision {
     pub(super) fn drop_it(&mut self, reason: impl Into<String>) {
         let change = self.change.clone();
         *self = Self::unresolved(change, reason);
+    }
+
+    /// What no frame can carry fails by itself, and the rest goes on.
+    pub(super) fn check_size(&mut self) {
+        if let Some(bytes) = self.op.as_ref().and_then(PlanOp::oversize) {
+            self.drop_it(format!(
+                "it has {bytes} bytes on the way to Studio, and at most {MAX_FRAME_BYTES} can be sent: make it smaller, \
+                 or several scripts of it"
+            ));
+            self.change.result = ChangeResult::Failed;
+        }
     }
 
     /// The text that is known now.

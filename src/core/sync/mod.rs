@@ -11,6 +11,7 @@
 //! A run that finds nothing to do, or may not do it, is `Done` earlier; steps with nothing to do
 //! are left out. Nothing changes anywhere before `Apply`.
 
+mod args;
 mod blocked;
 mod decision;
 mod merging;
@@ -26,11 +27,13 @@ mod words;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+pub use args::SyncArgs;
 pub use decision::{Decision, FileWrite, NodeView, Rules};
 pub use merging::{MergeJob, Merged};
 pub use overrides::{Forced, Override, OverrideDirection, Resolution};
 pub use plan::{Begun, Draft, Wrote};
 pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected, SyncStatus};
+pub use scope::Unasked;
 pub use undo::{Recalled, Undo};
 
 use self::overrides::Overrides;
@@ -38,25 +41,8 @@ use super::{
     agreement::{Agreement, Comparison},
     ids::{NodeId, OpId, RunId},
     journal::Entry,
-    protocol::{Fact, FactKind, OpResult, PlanOp, SyncMode},
+    protocol::{Fact, FactKind, OpResult, PlanOp, Scope, SyncMode},
 };
-
-/// What the caller of `sync` asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SyncArgs {
-    /// How to treat what is found.
-    pub mode: SyncMode,
-    /// Only these files and folders, relative to the project with `/`; `None` is everything.
-    pub paths: Option<Vec<String>>,
-    /// Decisions taken beforehand.
-    pub overrides: Vec<Override>,
-    /// Any number of removals is agreed to.
-    pub allow_removals: bool,
-    /// Only this; everything else is left out.
-    pub resolution: Option<Resolution>,
-    /// Nothing is compared and decided; what an earlier run did is taken back.
-    pub undo: Option<Undo>,
-}
 
 /// One run.
 #[derive(Debug)]
@@ -89,6 +75,8 @@ pub enum Step {
     Compare {
         /// As of this version of the tree.
         cursor: u32,
+        /// Only this part.
+        scope: Option<Scope>,
     },
     /// Read an entry of the journal, then [`Run::recalled`].
     Recall(Undo),
@@ -133,7 +121,7 @@ impl Run {
     /// Begin a run.
     pub fn start(id: RunId, args: SyncArgs, alone: bool) -> (Self, Step) {
         let step = Step::CatchUp { paths: args.paths.clone() };
-        let rules = Rules { alone, allow_removals: args.allow_removals };
+        let rules = args.rules(alone);
         let run = Self {
             id,
             args,
@@ -162,11 +150,24 @@ impl Run {
         self.args.mode
     }
 
+    fn scope(&self) -> Option<&Scope> {
+        self.args.unasked.as_ref()?.scope.as_ref()
+    }
+
+    /// It is about everything.
+    pub fn is_whole(&self) -> bool {
+        self.scope().is_none() && self.args.paths.is_none() && self.args.resolution.is_none()
+    }
+
     /// The tree holds what the disk held when the run began.
     pub fn caught_up(&mut self, cursor: u32, agreement: &Agreement) -> Step {
         self.cursor = cursor;
-        self.comparison = agreement.unconfirmed();
-        Step::Compare { cursor }
+        let comparison = agreement.unconfirmed();
+        self.comparison = match self.scope() {
+            Some(scope) => comparison.only(&scope.nodes),
+            None => comparison,
+        };
+        Step::Compare { cursor, scope: self.scope().cloned() }
     }
 
     /// The plugin has compared, with the tree as of `cursor` (`None`: as it was asked to). With
@@ -259,6 +260,7 @@ impl Run {
             decisions.push(decision);
         }
         renames::find(&mut decisions, &extras);
+        decisions.iter_mut().for_each(Decision::check_size);
         removals::ask_for_many(&mut decisions, &self.rules);
         decisions.retain(|decision| scope::is_in(self.args.paths.as_deref(), &decision.change));
         blocked::leave_alone(&mut decisions, &facts);

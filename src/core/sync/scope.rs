@@ -8,8 +8,19 @@ use super::{
 };
 use crate::core::{
     ids::{NodeId, OpId},
-    protocol::{Fact, NewNode},
+    protocol::{Fact, NewNode, Scope},
 };
+
+/// How far a run goes that nobody called.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unasked {
+    /// Only this part of the tree; `None` is everything.
+    pub scope: Option<Scope>,
+    /// Studio's changes are written to files.
+    pub takes: bool,
+    /// A person was seen to delete these in Studio.
+    pub deleted: Vec<NodeId>,
+}
 
 /// The run is about everything, or about this.
 pub(super) fn is_meant(only: Option<&OpId>, fact: &Fact) -> bool {

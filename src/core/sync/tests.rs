@@ -132,7 +132,7 @@ fn run_with(
     let paths = args.paths.clone();
     let (mut run, step) = Run::start("run-1".into(), args, true);
     assert_eq!(step, Step::CatchUp { paths });
-    assert_eq!(run.caught_up(7, agreement), Step::Compare { cursor: 7 });
+    assert_eq!(run.caught_up(7, agreement), Step::Compare { cursor: 7, scope: None });
     let step = run.compared(Some(7), facts, agreement);
     if !matches!(step, Step::Look { .. }) {
         return (run, step);

@@ -28,7 +28,7 @@ pub(super) fn about_node(
 ) -> Option<Decision> {
     match (fact.kind, fact.id, view) {
         (FactKind::Differs, Some(id), Some(view)) => Differs { id, fact, view, rules }.decide(agreement, forced),
-        (FactKind::Missing, Some(id), Some(view)) => Some(Missing { id, fact, view }.decide(agreement, forced)),
+        (FactKind::Missing, Some(id), Some(view)) => Some(Missing { id, fact, view, rules }.decide(agreement, forced)),
         _ => None,
     }
 }
@@ -163,6 +163,7 @@ struct Missing<'a> {
     id: NodeId,
     fact: &'a Fact,
     view: &'a NodeView,
+    rules: &'a Rules,
 }
 
 impl Missing<'_> {
@@ -183,6 +184,9 @@ impl Missing<'_> {
                 let reason = "it was removed in Studio, and its file was changed \
                               (an override with `push` makes it again, with `pull` it deletes the file)";
                 return Decision::unresolved(change, reason);
+            }
+            None if self.rules.alone && self.rules.takes && self.rules.deleted.contains(&self.id) => {
+                return self.delete(change, &node, agreement);
             }
             None => {
                 let reason = "it was removed in Studio, not on disk \

@@ -222,7 +222,7 @@ fn what_needs_the_place_of_something_that_is_left_alone_waits_and_the_rest_goes_
         let done = result(NodeId(2), OpStatus::Done, Some(DISK));
         let receipt = receipt(applied(&mut run, &[done], &mut agreement));
         assert_eq!((receipt.status, receipt.pushed, receipt.unresolved), (SyncStatus::Partial, 1, 2));
-        let new = receipt.changes.iter().find(|change| change.id == Some(ID.into())).expect("it is listed");
+        let new = receipt.changes.iter().find(|change| change.id == Some(ID)).expect("it is listed");
         assert!(new.reason.as_deref().is_some_and(|why| why.contains("a Folder of this name")), "{new:?}");
     }
 }

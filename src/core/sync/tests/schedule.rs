@@ -312,7 +312,7 @@ proptest! {
             let texts: Vec<(NodeId, &str)> = base.iter().map(|base| (ID, base.as_str())).collect();
             let mut agreement = agreed(&texts);
             let fact = Fact { is_draft: draft, ..differs(ID, &studio) };
-            let rules = Rules { alone: true, allow_removals: false };
+            let rules = Rules { alone: true, allow_removals: false, takes: true, deleted: Vec::new() };
             verdicts::about_node(&fact, Some(&script(ID, &disk).1), &mut agreement, &rules, None)
         };
         prop_assert_eq!(decided(), decided());

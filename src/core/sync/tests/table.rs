@@ -2,7 +2,7 @@
 
 use super::*;
 
-const ALONE: Rules = Rules { alone: true, allow_removals: false };
+const ALONE: Rules = Rules { alone: true, allow_removals: false, takes: true, deleted: Vec::new() };
 
 /// The decision about `fact` when the tree has `view` and both sides last agreed on `base`.
 fn decided(fact: Fact, view: Option<&NodeView>, base: Option<&str>) -> Option<Decision> {
@@ -57,7 +57,7 @@ fn studios_text_is_taken_unasked_only_where_it_changed_under_our_eyes_and_nobody
             if seen {
                 agreement.agree(ID, hash(base));
             }
-            let rules = Rules { alone, allow_removals: true };
+            let rules = Rules { alone, allow_removals: true, ..ALONE };
             let fact = differs(ID, STUDIO);
             let decision = verdicts::about_node(&fact, Some(&script(ID, DISK).1), &mut agreement, &rules, None);
             let decision = decision.expect("it differs");

@@ -1,0 +1,35 @@
+//! What is asked of a run.
+
+use super::{Override, Resolution, Rules, Unasked, Undo};
+use crate::core::protocol::SyncMode;
+
+/// What the caller of `sync` asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SyncArgs {
+    /// How to treat what is found.
+    pub mode: SyncMode,
+    /// Only these files and folders, relative to the project with `/`; `None` is everything.
+    pub paths: Option<Vec<String>>,
+    /// Decisions taken beforehand.
+    pub overrides: Vec<Override>,
+    /// Any number of removals is agreed to.
+    pub allow_removals: bool,
+    /// Nobody called it.
+    pub unasked: Option<Box<Unasked>>,
+    /// Only this; everything else is left out.
+    pub resolution: Option<Resolution>,
+    /// Nothing is compared and decided; what an earlier run did is taken back.
+    pub undo: Option<Undo>,
+}
+
+impl SyncArgs {
+    /// What the run may do unasked. `alone`: nobody else edits the place.
+    pub(super) fn rules(&self, alone: bool) -> Rules {
+        Rules {
+            alone,
+            allow_removals: self.allow_removals,
+            takes: self.unasked.as_ref().is_none_or(|unasked| unasked.takes),
+            deleted: self.unasked.iter().flat_map(|unasked| unasked.deleted.iter().copied()).collect(),
+        }
+    }
+}
