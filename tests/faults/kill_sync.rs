@@ -170,7 +170,7 @@ impl Place {
                 text.is_ok_and(|text| text.contains("base of"))
             };
             let wait = async {
-                while PULLS.iter().all(|name| is_base(name)) {
+                while PULLS.iter().all(&is_base) {
                     tokio::task::yield_now().await;
                 }
             };
