@@ -196,7 +196,7 @@ pub(super) fn tool_failure(error: &ToolError) -> Failure {
 /// What is said to agents of their arguments, as it is said of flags.
 pub(super) fn as_flags(text: &str) -> String {
     let text = text.replace("the argument `", "`").replace("argument `", "`");
-    ["studio", "paths", "mode", "level"]
+    ["studio", "paths", "mode", "level", "partial"]
         .iter()
         .fold(text, |text, name| text.replace(&format!("`{name}`"), &format!("--{name}")))
         .replace("`allowRemovals`", "--yes")

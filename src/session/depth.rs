@@ -15,7 +15,7 @@ pub(super) fn too_deep(path: &Path, contents: &[u8]) -> Option<String> {
         "rbxm" | "rbxl" => instances(contents),
         _ => return None,
     };
-    (depth > MOST).then(|| format!("nested {depth} levels deep, and {MOST} are followed; skipped"))
+    (depth > MOST).then(|| format!("nested {depth} levels deep, and {MOST} are followed"))
 }
 
 /// The deepest nesting of `[` and `{` outside of strings.

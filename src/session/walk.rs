@@ -141,10 +141,18 @@ impl Mirror {
         }
         // Watched before it is listed: nothing can be made in between unseen.
         self.watch.arm(&real);
-        let listed = self.list(path).unwrap_or_else(|error| {
-            self.problems.insert(path.to_path_buf(), error.to_string());
-            BTreeMap::new()
-        });
+        let listed = match self.list(path) {
+            Ok(listed) => listed,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+            // What cannot be listed is not gone.
+            Err(error) => {
+                self.problems.insert(path.to_path_buf(), error.to_string());
+                return;
+            }
+        };
+        let is_gone =
+            |at: &Path| at.parent() == Some(path) && at.file_name().is_some_and(|name| !listed.contains_key(name));
+        self.problems.retain(|at, _| !is_gone(at));
         for child in self.unlisted(path, &listed) {
             match self.trust {
                 Trust::Exact => self.leave(&child, changes),
@@ -187,13 +195,13 @@ impl Mirror {
         let (bytes, stamp) = match contents {
             Ok(contents) => contents,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return self.leave(path, changes),
-            Err(error) => return self.refuse(path, error.to_string(), changes),
+            Err(error) => return self.refuse(path, &error.to_string()),
         };
         if is_script(path) && std::str::from_utf8(&bytes).is_err() {
-            return self.refuse(path, "not UTF-8; skipped".to_owned(), changes);
+            return self.refuse(path, "not UTF-8");
         }
         if let Some(problem) = too_deep(path, &bytes) {
-            return self.refuse(path, problem, changes);
+            return self.refuse(path, &problem);
         }
         let known = self.holds(path).then(|| self.contents(path)).flatten();
         let emptied = bytes.is_empty() && !stamp.settled() && known.as_ref().is_some_and(|known| !known.is_empty());
@@ -227,9 +235,11 @@ impl Mirror {
         }
     }
 
-    fn refuse(&mut self, path: &Path, problem: String, changes: &mut Changes) {
-        self.leave(path, changes);
-        self.problems.insert(path.to_path_buf(), problem);
+    /// A file cannot be taken in. One that was served is not gone: its last good text stays, so that
+    /// nothing is removed in Studio because of a file that somebody locked or garbled.
+    fn refuse(&mut self, path: &Path, problem: &str) {
+        let kept = if self.holds(path) { "its last good text is kept" } else { "skipped" };
+        self.problems.insert(path.to_path_buf(), format!("{problem}; {kept}"));
     }
 }
 

@@ -165,12 +165,12 @@ impl Place {
         }
         if at == At::Written {
             let first = self.project.path().join(FOLDER);
-            let is_base = |name: &str| {
+            let is_base = |name: &&str| {
                 let text = std::fs::read_to_string(first.join(format!("{name}.luau")));
                 text.is_ok_and(|text| text.contains("base of"))
             };
             let wait = async {
-                while PULLS.into_iter().all(is_base) {
+                while PULLS.iter().all(&is_base) {
                     tokio::task::yield_now().await;
                 }
             };

@@ -12,6 +12,7 @@
 //! are left out. Nothing changes anywhere before `Apply`.
 
 mod args;
+mod blocked;
 mod decision;
 mod merging;
 mod overrides;
@@ -22,6 +23,7 @@ mod renames;
 mod scope;
 mod undo;
 mod verdicts;
+mod words;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -41,12 +43,6 @@ use super::{
     journal::Entry,
     protocol::{Fact, FactKind, OpResult, PlanOp, Scope, SyncMode},
 };
-
-/// Why a run that found something unresolved ended, and the way on.
-const NOTHING_CHANGED: &str = "something is unresolved, so nothing was changed: settle each unresolved line as it \
-                               says, or sync the rest by `paths`";
-const LEFT_ALONE: &str = "what is unresolved was left alone: settle each such line as it says";
-const NOTHING_RESOLVED: &str = "nothing of it is resolved, so nothing was changed: settle each line as it says";
 
 /// One run.
 #[derive(Debug)]
@@ -267,6 +263,7 @@ impl Run {
         decisions.iter_mut().for_each(Decision::check_size);
         removals::ask_for_many(&mut decisions, &self.rules);
         decisions.retain(|decision| scope::is_in(self.args.paths.as_deref(), &decision.change));
+        blocked::leave_alone(&mut decisions, &facts);
         // There is no such file; where it would be is known for the scope alone.
         decisions
             .iter_mut()
@@ -283,14 +280,16 @@ impl Run {
         let unresolved = self.decisions.len() - resolved;
         match self.args.mode {
             SyncMode::Dryrun => self.end(SyncStatus::Dryrun, "nothing was changed"),
-            SyncMode::Fastfail if unresolved > 0 => self.end(SyncStatus::FastfailUnresolved, NOTHING_CHANGED),
+            SyncMode::Fastfail if unresolved > 0 => {
+                self.end(SyncStatus::FastfailUnresolved, words::nothing_changed(self.recalled.is_some()))
+            }
             SyncMode::Fastfail if !self.rejected.is_empty() => {
                 self.end(SyncStatus::Rejected, "an override was rejected, so nothing was changed")
             }
             SyncMode::Manual => {
                 self.end(SyncStatus::Rejected, "manual mode asks a person, and nobody can be asked here yet")
             }
-            SyncMode::Standard if resolved == 0 => self.end(SyncStatus::Rejected, NOTHING_RESOLVED),
+            SyncMode::Standard if resolved == 0 => self.end(SyncStatus::Rejected, words::NOTHING_RESOLVED),
             SyncMode::Standard | SyncMode::Fastfail => {
                 let undoes = self.recalled.as_ref().map(|recalled| recalled.id);
                 Step::Begin(plan::draft(&mut self.decisions, agreement, undoes))
@@ -361,7 +360,7 @@ impl Run {
         let unresolved = self.decisions.iter().any(|decision| decision.change.result == ChangeResult::Unresolved);
         let message = match kept {
             Err(reason) => Some(format!("what was done could not be noted: {reason}")),
-            Ok(()) => unresolved.then(|| LEFT_ALONE.to_owned()),
+            Ok(()) => unresolved.then(|| words::LEFT_ALONE.to_owned()),
         };
         let mut step = self.finish(status, message);
         if let Step::Done(receipt) = &mut step {

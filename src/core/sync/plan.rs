@@ -12,7 +12,7 @@ use crate::core::{
     journal::{Entry, Line},
     merge::Side,
     protocol::{NewNode, OpResult, OpStatus, PlanOp},
-    text::TextHash,
+    text::{ScriptText, TextHash},
 };
 
 /// An entry of the journal before anything is done, with the texts at hand.
@@ -117,12 +117,28 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
 /// Steps of the plan. What makes room comes before what needs it.
 pub(super) fn ops(decisions: &[Decision]) -> Vec<PlanOp> {
     let mut ops: Vec<PlanOp> = decisions.iter().filter_map(|decision| decision.op.clone()).collect();
+    ops.iter_mut().for_each(normalise);
     ops.sort_by_key(|op| match op {
         PlanOp::Remove { .. } => 0,
         PlanOp::Rename { .. } => 1,
         PlanOp::SetSource { .. } | PlanOp::Add { .. } => 2,
     });
     ops
+}
+
+/// Studio gets a text as it is compared: a byte order mark is a syntax error there.
+fn normalise(op: &mut PlanOp) {
+    fn of_node(node: &mut NewNode) {
+        if let Some(source) = &mut node.source {
+            *source = ScriptText::new(source).into_string();
+        }
+        node.children.iter_mut().for_each(of_node);
+    }
+    match op {
+        PlanOp::SetSource { source, .. } => *source = ScriptText::new(source).into_string(),
+        PlanOp::Add { node, .. } => of_node(node),
+        PlanOp::Remove { .. } | PlanOp::Rename { .. } => {}
+    }
 }
 
 /// Take over what the plugin says became of the plan.

@@ -151,7 +151,10 @@ fn unasked(fact: &Fact, change: Change, extra: Option<&Extra>, rules: &Rules) ->
         return Decision::unresolved(change, reason);
     };
     let old = extra.scripts.iter().any(|script| script.verdict == Verdict::Push);
-    let reason = if extra.changed {
+    let reason = if extra.changed && fact.studio_hash.is_none() {
+        "its file is gone, and scripts in it were changed in Studio: bring what is to be kept into files, \
+         then remove it in Studio"
+    } else if extra.changed {
         "its file is gone, and its text in Studio was changed (an override with `push` removes it, \
          with `pull` it makes the file again)"
     } else if !old {
@@ -159,7 +162,8 @@ fn unasked(fact: &Fact, change: Change, extra: Option<&Extra>, rules: &Rules) ->
     } else if extra.drafts {
         "its file is gone, but a person is editing it in Studio and has not saved"
     } else if !extra.whole {
-        "its file is gone, but it holds things that were made in Studio, so it is left alone"
+        "its file is gone, but it holds things that were made in Studio: move what is to be kept, \
+         then remove it in Studio"
     } else if !rules.alone {
         "its file is gone, and other people edit this place (an override with `push` removes it)"
     } else {

@@ -40,8 +40,14 @@ pub(super) fn find(decisions: &mut Vec<Decision>, extras: &HashMap<usize, Extra>
     let mut gone = Vec::new();
     for (_, (old, new)) in pairs {
         let ([old], [new]) = (&old[..], &new[..]) else { continue };
+        let Some((place, was)) = decisions.get(*old).map(|old| (old.place.clone(), old.change.path.clone())) else {
+            continue;
+        };
         let (Some(extra), Some(decision)) = (extras.get(old), decisions.get_mut(*new)) else { continue };
         rename(decision, extra);
+        if place.map(|place| place.parent) != decision.op.as_ref().and_then(parent_of) {
+            decision.change.reason = Some(format!("it was {was}"));
+        }
         gone.push(*old);
     }
     let mut at = 0;
@@ -70,6 +76,13 @@ fn rename(decision: &mut Decision, extra: &Extra) {
     decision.change.reason = extra.expect.name.as_ref().map(|name| format!("it was called {name}"));
     let (temp_id, expect) = (extra.temp_id.clone(), extra.expect.clone());
     decision.op = Some(PlanOp::Rename { temp_id, id: node.id, parent, name: node.name, expect });
+}
+
+fn parent_of(op: &PlanOp) -> Option<NodeId> {
+    match op {
+        PlanOp::Rename { parent, .. } => Some(*parent),
+        _ => None,
+    }
 }
 
 fn of_node(node: &NewNode) -> Shape {

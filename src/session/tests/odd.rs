@@ -85,6 +85,33 @@ fn c27_what_is_no_file_is_skipped() {
     project.remove("src/Later.luau");
     project.until("and no longer once it is gone", |session| !lists(session, "src/Later.luau"));
     project.oracle();
+
+    let catch_up = || project.session().catch_up(None).expect("the disk can be read");
+    project.write("src/Gone.luau", b"return '\xe9'");
+    catch_up();
+    assert!(lists(project.session(), "src/Gone.luau"));
+    project.remove("src/Gone.luau");
+    catch_up();
+    assert!(!lists(project.session(), "src/Gone.luau"), "{:#?}", project.session().problems());
+}
+
+#[test]
+fn c27_a_script_that_cannot_be_read_any_more_is_not_gone() {
+    let project = Project::new(&BASE).serve();
+    let text = |session: &ServeSession| {
+        session.catch_up(None).expect("the disk can be read");
+        (project.text("ServerStorage.Kit.Alpha"), session.problems().len())
+    };
+    let before = text(project.session());
+    assert!(before.0.is_some() && before.1 == 0);
+    project.write("src/Alpha.luau", b"return '\xe9'");
+    assert_eq!(text(project.session()), (before.0, 1));
+    project.write("src/Alpha.luau", "return 'mended'");
+    assert_eq!(text(project.session()), (Some("return 'mended'".to_owned()), 0));
+    project.write("src/Alpha.luau", b"return '\xe9'");
+    assert_eq!(text(project.session()), (Some("return 'mended'".to_owned()), 1));
+    project.remove("src/Alpha.luau");
+    assert_eq!(text(project.session()), (None, 0), "now it is gone");
 }
 
 #[test]

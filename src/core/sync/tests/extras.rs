@@ -202,3 +202,67 @@ fn what_was_removed_in_studio_is_removed_on_disk_when_asked() {
     let (_, step) = standard(vec![stray("Script1", DISK)], &mut agreement);
     assert!(reason(step).contains("made in Studio"));
 }
+
+#[test]
+fn what_needs_the_place_of_something_that_is_left_alone_waits_and_the_rest_goes_on() {
+    let folder = |inner: Below| Fact {
+        class_name: "Folder".into(),
+        studio_hash: None,
+        subtree: Some(vec![inner]),
+        ..stray("Script1", "")
+    };
+    for inner in [below(&["Lamp"], "RemoteEvent", None), below(&["A"], "ModuleScript", Some(STUDIO))] {
+        let facts = vec![folder(inner), missing(ID), differs(NodeId(2), BASE)];
+        let views = [script(ID, DISK), script(NodeId(2), DISK), self::folder(NodeId(0), vec![])];
+        let mut agreement = lost(&[]);
+        agreement.agree(NodeId(2), hash(BASE));
+        let (mut run, step) = run(SyncMode::Standard, None, facts, views, &mut agreement);
+        let ops = ops(step);
+        assert!(matches!(&ops[..], [PlanOp::SetSource { id: NodeId(2), .. }]), "{ops:?}");
+        let done = result(NodeId(2), OpStatus::Done, Some(DISK));
+        let receipt = receipt(applied(&mut run, &[done], &mut agreement));
+        assert_eq!((receipt.status, receipt.pushed, receipt.unresolved), (SyncStatus::Partial, 1, 2));
+        let new = receipt.changes.iter().find(|change| change.id == Some(ID)).expect("it is listed");
+        assert!(new.reason.as_deref().is_some_and(|why| why.contains("a Folder of this name")), "{new:?}");
+    }
+}
+
+#[test]
+fn a_rename_that_cannot_be_keeps_its_own_place_taken() {
+    let mut agreement = lost(&[("Script2", BASE)]);
+    let parts = Fact { class_name: "Part".into(), studio_hash: None, ..stray("Script1", "") };
+    let facts = vec![parts, stray("Script2", BASE), missing(ID), missing(NodeId(2))];
+    let views = [script(ID, BASE), script(NodeId(2), DISK)];
+    let (_, step) = run(SyncMode::Standard, None, facts, views, &mut agreement);
+    let receipt = receipt(step);
+    assert_eq!((receipt.status, receipt.unresolved), (SyncStatus::Rejected, 3), "{receipt:?}");
+}
+
+#[test]
+fn what_moved_says_where_it_was_and_what_was_renamed_how_it_was_called() {
+    for (parent, expected) in [(NodeId(0), "it was called Old"), (NodeId(9), "it was Root.Old")] {
+        let (id, view) = script(ID, BASE);
+        let view = NodeView { parent: Some(parent), ..view };
+        let facts = vec![stray("Old", BASE), missing(id)];
+        let (_, step) = run(SyncMode::Dryrun, None, facts, [(id, view)], &mut lost(&[("Old", BASE)]));
+        assert_eq!(receipt(step).changes[0].reason.as_deref(), Some(expected));
+    }
+}
+
+#[test]
+fn studio_gets_texts_without_byte_order_mark_and_with_its_own_line_endings() {
+    let raw = "\u{feff}return 1\r\n";
+    let mut agreement = agreed(&[(ID, BASE)]);
+    let facts = vec![differs(ID, BASE), missing(NodeId(2))];
+    let (dir, view) = folder(NodeId(2), vec![new_script(NodeId(3), raw)]);
+    let (_, step) = run(SyncMode::Standard, None, facts, [script(ID, raw), (dir, view)], &mut agreement);
+    let sent: Vec<String> = ops(step)
+        .into_iter()
+        .map(|op| match op {
+            PlanOp::SetSource { source, .. } => source,
+            PlanOp::Add { node, .. } => node.children[0].source.clone().expect("a script"),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(sent, ["return 1\n", "return 1\n"]);
+}

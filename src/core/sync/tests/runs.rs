@@ -316,7 +316,7 @@ fn a_receipt_of_what_is_unresolved_is_this_json() {
             "path": "Root.Mine", "className": "ModuleScript", "direction": "unresolved", "patchType": "Remove",
             "result": "unresolved", "reason": "it was made in Studio: to keep it, pull it with an override or save it as a file; to drop it, push it with an override",
         }],
-        "message": NOTHING_CHANGED,
+        "message": words::nothing_changed(false),
     });
     assert_eq!(serde_json::to_value(receipt(step)).expect("a receipt is JSON"), expected);
 }
