@@ -218,11 +218,12 @@ impl Bridge {
         }
     }
 
-    /// What was about to be sent when the server stopped was not.
+    /// The server stops before the store has answered: an id may be that of an earlier call that ran, so
+    /// nothing is noted of it.
     pub(super) fn drop_operations(&mut self, error: &ToolError) {
         let left: Vec<OperationId> = self.operations.0.keys().cloned().collect();
         for id in left {
-            self.operation_over(&id, Err(error.not_sent()), Ran::Never);
+            self.operation_over(&id, Err(error.clone()), Ran::Unknown);
         }
     }
 }

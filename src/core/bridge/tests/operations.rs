@@ -171,11 +171,17 @@ fn what_was_not_sent_may_be_called_again_with_the_same_id() {
     assert!(out.error(caller).message.contains("never sent"));
     let out = rig.say(link, &success(&first, &json!(1)));
     assert_eq!(out.of_type(link, "run_code"), [] as [Value; 0], "it left the queue");
-    // The server stops.
+}
+
+#[test]
+fn an_id_that_the_store_has_not_answered_for_when_the_server_stops_is_not_said_to_have_run_or_not() {
+    let mut rig = Rig::new();
+    rig.link(&hello("a", 11));
     let (caller, _) = rig.change("op", PATIENCE);
     let out = rig.event(Event::Shutdown);
-    assert_eq!(records(&out), never);
-    assert!(out.error(caller).message.contains("did not run"));
+    assert_eq!(records(&out), [], "it may be the id of an earlier call that ran");
+    assert_eq!(out.code(caller), ErrorCode::OutcomeUnknown);
+    assert!(out.error(caller).hint.contains("get_call"));
 }
 
 #[test]
