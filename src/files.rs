@@ -272,8 +272,9 @@ impl Drop for Displaced {
             _ => return,
         };
         let like = fs::metadata(&self.place).ok();
-        let Ok(scratch) = Scratch::write(&self.place, &late, like.as_ref()) else {
-            return log::error!("a text that was saved to {} meanwhile is lost: no room", self.place.display());
+        let scratch = match Scratch::write(&self.place, &late, like.as_ref()) {
+            Ok(scratch) => scratch,
+            Err(error) => return log::error!("a text that was saved meanwhile could not be put back: {error}"),
         };
         let swap = Swap { place: &self.place, held: &self.ours, ours: &late, means: self.means };
         let still_ours = fs::read(&self.place).is_ok_and(|now| now == self.ours);
