@@ -178,6 +178,24 @@ fn a_late_text_whose_place_is_taken_is_kept_beside_it() {
 }
 
 #[test]
+fn a_late_text_is_kept_though_its_place_is_empty_and_goes_with_its_folder() {
+    let project = Project::new();
+    let late = |leave: &dyn Fn()| {
+        let mut open = fs::File::options().append(true).open(project.path("src/Alpha.luau")).expect("an editor");
+        let written = project.interrupted(Means::best(), || {}).expect("written");
+        open.write_all(b"late").expect("a save");
+        leave();
+        drop(written);
+    };
+    late(&|| fs::remove_file(project.path("src/Alpha.luau")).expect("it was there"));
+    let [kept] = project.names().try_into().expect("one file");
+    assert_eq!(project.read(&format!("src/{kept}")), "return 1\nlate");
+    project.write("src/Alpha.luau", "return 1\n");
+    late(&|| fs::remove_dir_all(project.path("src")).expect("it was there"));
+    assert!(!project.path("src").exists(), "nobody's folder comes back");
+}
+
+#[test]
 fn c84_nothing_outside_the_sources_is_written() {
     let project = Project::new();
     project.write("other/File.luau", "return 1\n");
