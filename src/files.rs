@@ -15,6 +15,7 @@ mod exchange;
 mod lines;
 mod names;
 mod place;
+mod remove;
 #[cfg(test)]
 mod tests;
 
@@ -24,8 +25,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub use displaced::Displaced;
 pub use names::{NameError, ScriptFile};
 pub use place::{Rules, Sources};
+pub use remove::{Removed, removable, remove, remove_empty_folder, restore};
 
 use self::exchange::Means;
 use crate::core::text::{ScriptText, TextHash};
@@ -60,6 +63,9 @@ pub enum WriteError {
     /// It is a folder or something odder, or not UTF-8.
     #[error("{} is not a text file", .0.display())]
     NotText(PathBuf),
+    /// It leads to a file elsewhere.
+    #[error("{} is a link to another file", .0.display())]
+    Link(PathBuf),
     /// Something stands there already, perhaps in other letters.
     #[error("{} exists already", .0.display())]
     Exists(PathBuf),
@@ -139,30 +145,6 @@ pub fn create(
     Ok(path)
 }
 
-/// Remove the script at `path`, which must hold the text `base`. What it held is handed back.
-///
-/// # Errors
-/// The disk is left, or put back, as it was.
-pub fn remove(sources: &Sources, path: &Path, base: TextHash) -> Result<String, WriteError> {
-    let place = sources.file(path)?;
-    let held = decide(&place, base)?;
-    let aside = Scratch::beside(&place);
-    fs_rename(&place, &aside.0).map_err(|error| WriteError::io(&place, error))?;
-    // What was moved aside goes when `aside` does; unread it must not.
-    let moved = match fs::read(&aside.0) {
-        Ok(moved) => moved,
-        Err(error) => {
-            exchange::place_new(&aside.0, &place).map_err(|error| aside.keep(&place, None, error))?;
-            return Err(WriteError::io(&place, error));
-        }
-    };
-    if moved != held.as_bytes() {
-        exchange::place_new(&aside.0, &place).map_err(|error| aside.keep(&place, Some(&moved), error))?;
-        return Err(changed(&place, &moved));
-    }
-    Ok(held)
-}
-
 /// One replacement, with what a test may put in its way.
 struct Replace<'a> {
     means: Means,
@@ -187,7 +169,7 @@ impl Replace<'_> {
         (self.before_exchange)();
         let swap = Swap { place: &place, held: held.as_bytes(), ours: &ours, means: self.means };
         let file = swap.run(&scratch)?;
-        let displaced = Displaced { file, place, held: held.into_bytes(), ours, means: self.means };
+        let displaced = Displaced { file, place, held: held.into_bytes(), ours: Some(ours), means: self.means };
         Ok(Written { hash, displaced: Some(displaced) })
     }
 }
@@ -245,48 +227,6 @@ impl Swap<'_> {
             expected = std::mem::replace(&mut going_back, displaced);
         }
         scratch.keep(self.place, Some(&going_back), io::Error::other("it is being written all the time"))
-    }
-}
-
-/// What a write displaced. Dropped, it is settled.
-#[derive(Debug)]
-pub struct Displaced {
-    /// Still open, though it has no name any more.
-    file: fs::File,
-    place: PathBuf,
-    held: Vec<u8>,
-    ours: Vec<u8>,
-    means: Means,
-}
-
-impl Displaced {
-    /// Look at what was displaced once more, and let go of it. Where an editor that had the file
-    /// open has written into it meanwhile, that is what the file holds afterwards.
-    pub fn settle(self) {}
-}
-
-impl Drop for Displaced {
-    fn drop(&mut self) {
-        let late = match read_all(&mut self.file) {
-            Ok(late) if late != self.held && !late.is_empty() => late,
-            _ => return,
-        };
-        if self.put_back(&late) {
-            log::warn!("{} was written by another program while it was replaced; its text stays", self.place.display());
-        } else if fs::read(&self.place).map_or(true, |now| now != late) {
-            let kept = kept_name(&self.place);
-            tell_kept(&self.place, &kept, exchange::write_new(&kept, &late, None));
-        }
-    }
-}
-
-impl Displaced {
-    /// Whether `late` is in its place again. It goes there only if that still holds ours.
-    fn put_back(&self, late: &[u8]) -> bool {
-        let like = fs::metadata(&self.place).ok();
-        let still_ours = fs::read(&self.place).is_ok_and(|now| now == self.ours);
-        let swap = Swap { place: &self.place, held: &self.ours, ours: late, means: self.means };
-        still_ours && Scratch::write(&self.place, late, like.as_ref()).is_ok_and(|scratch| swap.run(&scratch).is_ok())
     }
 }
 

@@ -1,6 +1,8 @@
 //! The writer against an editor that does not wait for it.
 #![expect(clippy::disallowed_methods, reason = "an editor is not the server")]
 
+mod removal;
+
 use std::{fs, io::Write, path::PathBuf};
 
 use proptest::prelude::*;
@@ -248,16 +250,6 @@ fn a_new_file_takes_nobodys_place() {
     assert_eq!(project.names(), ["Alpha.luau", "Beta.server.luau"]);
 }
 
-#[test]
-fn what_is_removed_is_handed_back() {
-    let project = Project::new();
-    let gone = |base: &str| remove(&project.sources(), &project.path("src/Alpha.luau"), TextHash::of(base));
-    assert!(matches!(gone("older"), Err(WriteError::Changed { .. })));
-    assert_eq!(project.names(), ["Alpha.luau"]);
-    assert_eq!(gone("return 1\n").expect("removed"), "return 1\n");
-    assert_eq!(project.names(), Vec::<String>::new());
-}
-
 /// Names of all sorts, and such as mean something in a file's name.
 fn names() -> impl Strategy<Value = String> {
     let part = prop_oneof![
@@ -294,7 +286,7 @@ fn a_new_file_is_read_back_as_the_instance_that_it_was_made_for() {
             let (_, looks) = session.look(&ids);
             let look = looks.into_iter().flatten().next().expect("it is an instance");
             prop_assert_eq!((look.path, look.class_name), (format!("Names.{name}"), class.to_owned()));
-            prop_assert_eq!(remove(&session.sources(), &path, text.hash()).expect("removed"), "return 1");
+            prop_assert_eq!(remove(&session.sources(), &path, text.hash()).expect("removed").held, "return 1");
             Ok(())
         })
         .expect("every name that is used is read back");

@@ -1,12 +1,12 @@
 //! Rojo's own protocol on the same port.
 
 use futures_util::StreamExt;
-use librojo::web_api::{ReadResponse, ServerInfoResponse, SocketPacket, SocketPacketBody};
-use serde::de::DeserializeOwned;
+use librojo::web_api::{ReadResponse, ServerInfoResponse, SocketPacket, SocketPacketBody, WriteRequest};
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 use tokio::net::TcpStream;
 
-use crate::support::{BOUND, TestServer, demo, save};
+use crate::support::{Agent, BOUND, TestServer, demo, save};
 
 fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
     T::deserialize(&mut rmp_serde::Deserializer::new(bytes).with_human_readable()).expect("as Rojo's plugin reads it")
@@ -37,4 +37,72 @@ async fn the_official_plugin_finds_what_it_knows_beside_an_agent() {
     let properties = &update.expect("the script changed").changed_properties;
     assert_eq!(properties[&"Source".into()], Some("return { lanternsToWin = 2 }\n".into()));
     assert_eq!(agent.ask("sync", json!({})).await["pushed"], 1, "and the agent's side has it too");
+}
+
+/// Say that the script of this name was deleted in Studio.
+async fn delete_in_studio(agent: &Agent, name: &str) {
+    let (_, _, body) = agent.http("GET", "/api/rojo", &[], "").await;
+    let ServerInfoResponse { session_id, root_instance_id, .. } = decode(&body);
+    let (_, _, body) = agent.http("GET", &format!("/api/read/{root_instance_id}"), &[], "").await;
+    let read: ReadResponse<'_> = decode(&body);
+    let removed = read.instances.values().filter(|instance| instance.name == name).map(|instance| instance.id);
+    let request =
+        WriteRequest { session_id, removed: removed.collect(), added: Default::default(), updated: Vec::new() };
+    let mut bytes = Vec::new();
+    request
+        .serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_human_readable().with_struct_map())
+        .expect("it encodes");
+    let (status, ..) = agent.http("POST", "/api/write", &[], bytes).await;
+    assert_eq!(status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_deleted_through_the_official_plugin_comes_back_by_undo_without_a_studio_of_ours() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let agent = server.agent();
+    let file = |name: &str| project.path().join(format!("src/shared/{name}.luau"));
+    let (config, rope) =
+        (std::fs::read(file("Config")).expect("there"), std::fs::read(file("Items/Rope")).expect("there"));
+    delete_in_studio(&agent, "Rope").await;
+    delete_in_studio(&agent, "Config").await;
+    assert!(!file("Config").exists() && !file("Items/Rope").exists());
+    for round in 0..3 {
+        let undone = agent.ask("undo", json!({ "operationId": "one" })).await;
+        assert_eq!((&undone["status"], &undone["pulled"]), (&json!("success"), &json!(1)), "{round}: {undone}");
+        assert_eq!(undone["changes"][0]["fsPath"], "src/shared/Config.luau");
+        assert_eq!(std::fs::read(file("Config")).expect("it is back"), config);
+        assert!(!file("Items/Rope").exists(), "an undo that is repeated takes nothing more back");
+    }
+    let told = agent.call("undo", json!({ "operationId": "one", "partial": true })).await;
+    assert_eq!(told.structure["error"]["code"], "bad_arguments", "{}", told.text);
+    let kept = agent.ask("get_call", json!({ "id": "one" })).await;
+    assert_eq!((&kept["state"], &kept["answer"]["pulled"]), (&json!("done"), &json!(1)), "{kept}");
+    let undone = agent.ask("undo", json!({ "change": 1 })).await;
+    assert_eq!(undone["status"], "success", "{undone}");
+    assert_eq!(std::fs::read(file("Items/Rope")).expect("it is back"), rope);
+    let again = agent.ask("undo", json!({ "change": 1 })).await;
+    assert!(again["message"].as_str().expect("why").contains("taken back already"), "{again}");
+    assert_eq!(agent.ask("undo", json!({ "change": 3 })).await["status"], "error", "an undo is not undone");
+    let told = agent.call("undo", json!({})).await;
+    assert_eq!(told.structure["error"]["code"], "no_studio", "the rest needs one: {}", told.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn undo_takes_back_what_was_done_last_whoever_did_it() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let _studio = server.studio().await;
+    let agent = server.agent();
+    delete_in_studio(&agent, "Rope").await;
+    save(project.path(), "src/shared/Config.luau", "return { lanternsToWin = 2 }\n");
+    let args = json!({ "paths": ["src/shared/Config.luau"] });
+    assert_eq!(agent.ask("sync", args).await["pushed"], 1);
+    let rope = project.path().join("src/shared/Items/Rope.luau");
+    assert_eq!(agent.ask("undo", json!({})).await["changes"][0]["fsPath"], "src/shared/Config.luau");
+    assert!(!rope.exists());
+    assert_eq!(agent.ask("undo", json!({})).await["changes"][0]["fsPath"], "src/shared/Items/Rope.luau");
+    assert!(rope.exists());
+    let status = agent.ask("status", json!({})).await;
+    assert!(!status["problems"].to_string().contains("cut off"), "{status}");
 }
