@@ -5,6 +5,7 @@ use librojo::web_api::{ReadResponse, ServerInfoResponse, SocketPacket, SocketPac
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
 
 use crate::support::{Agent, BOUND, TestServer, demo, save};
 
@@ -39,6 +40,42 @@ async fn the_official_plugin_finds_what_it_knows_beside_an_agent() {
     assert_eq!(agent.ask("sync", json!({})).await["pushed"], 1, "and the agent's side has it too");
 }
 
+/// The close code for a cursor that leads nowhere.
+const CURSOR_GONE: u16 = 4004;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c51_a_plugin_of_the_server_before_is_not_left_waiting() {
+    let project = demo();
+    let first = TestServer::start(project.path()).await;
+    for price in 1..=3 {
+        save(project.path(), "src/shared/Config.luau", &format!("return {price}\n"));
+        first.session.catch_up(None).expect("it is read");
+    }
+    let (cursor, port, session) = (*first.session.cursor().borrow(), first.port, first.session.id());
+    assert!(cursor > 0);
+    first.stop().await;
+
+    let second = TestServer::start_with(project.path(), rojo_mcp::store::Store::in_memory(), port).await;
+    let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("the server listens");
+    let url = format!("ws://localhost:{port}/api/socket/{cursor}");
+    let (mut socket, _) = tokio_tungstenite::client_async(url, stream).await.expect("an upgrade");
+    let said = tokio::time::timeout(BOUND, socket.next()).await.expect("in time").expect("open").expect("a frame");
+    let Message::Close(Some(farewell)) = said else { panic!("expected a farewell, got {said:?}") };
+    assert_eq!(u16::from(farewell.code), CURSOR_GONE, "{farewell}");
+    let request = WriteRequest { session_id: session, removed: vec![], added: Default::default(), updated: vec![] };
+    let (status, _, body) = second.agent().http("POST", "/api/write", &[], encode(&request)).await;
+    assert_eq!(status, 400);
+    assert!(String::from_utf8_lossy(&body).contains("Wrong session ID"));
+    assert_ne!(second.session.id(), session, "the plugin sees by it that it has to read the tree again");
+}
+
+fn encode(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = rmp_serde::Serializer::new(&mut bytes).with_human_readable().with_struct_map();
+    value.serialize(&mut encoder).expect("it encodes");
+    bytes
+}
+
 /// Say that the script of this name was deleted in Studio.
 async fn delete_in_studio(agent: &Agent, name: &str) {
     let (_, _, body) = agent.http("GET", "/api/rojo", &[], "").await;
@@ -48,11 +85,7 @@ async fn delete_in_studio(agent: &Agent, name: &str) {
     let removed = read.instances.values().filter(|instance| instance.name == name).map(|instance| instance.id);
     let request =
         WriteRequest { session_id, removed: removed.collect(), added: Default::default(), updated: Vec::new() };
-    let mut bytes = Vec::new();
-    request
-        .serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_human_readable().with_struct_map())
-        .expect("it encodes");
-    let (status, ..) = agent.http("POST", "/api/write", &[], bytes).await;
+    let (status, ..) = agent.http("POST", "/api/write", &[], encode(&request)).await;
     assert_eq!(status, 200);
 }
 
