@@ -31,9 +31,11 @@ mod run;
 mod state;
 mod targets;
 mod types;
+mod values;
 mod walk;
 mod watch;
 pub mod wire;
+mod writable;
 
 #[cfg(test)]
 mod tests;
@@ -164,12 +166,6 @@ impl ServeSession {
     /// An instance with everything below it.
     pub fn new_node(&self, id: NodeId) -> Option<NewNode> {
         wire::new_node(&self.board.state.read().tree, wire::referent(id))
-    }
-
-    /// Whether an instance or anything below it has properties or attributes that a [`NewNode`]
-    /// does not carry.
-    pub fn has_more(&self, id: NodeId) -> bool {
-        query::has_more(&self.board.state.read().tree, wire::referent(id))
     }
 
     /// The instances that `wanted` names. Several are twins.

@@ -79,7 +79,7 @@ fn view(source: &str) -> std::collections::HashMap<NodeId, NodeView> {
         source: Some(source.into()),
         hash: Some(TextHash::of(source)),
         subtree: None,
-        has_more: false,
+        properties: Default::default(),
     };
     [(NodeId(1), view)].into()
 }
@@ -246,6 +246,7 @@ fn plan_of(texts: &[String]) -> (Ready, CallerId, Value) {
             name: "x".into(),
             class_name: "ModuleScript".into(),
             source: Some(text.clone()),
+            properties: Default::default(),
             children: vec![],
         });
         views.insert(id, view);
