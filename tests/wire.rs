@@ -51,6 +51,7 @@ variants! {
     }
     fn plan_op, PLAN_OPS: PlanOp {
         PlanOp::SetSource { .. } => "op setSource",
+        PlanOp::SetProperties { .. } => "op setProperties",
         PlanOp::Add { .. } => "op add",
         PlanOp::Remove { .. } => "op remove",
         PlanOp::Rename { .. } => "op rename",

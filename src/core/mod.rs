@@ -20,3 +20,4 @@ pub mod protocol;
 pub mod studios;
 pub mod sync;
 pub mod text;
+pub mod values;

@@ -8,6 +8,7 @@ use rbx_dom_weak::{InstanceBuilder, WeakDom, types::Ref};
 
 use super::{
     disk, engine::Board, mirror::is_script, plain::PlainScripts, roots::relative, state::State, types::Look, wire,
+    writable,
 };
 
 /// Knows which files there are.
@@ -42,6 +43,7 @@ impl Looker {
             fs_path: self.own_file(instance).map(|path| slashes(&relative(&self.folder, path))),
             source: wire::source(&instance).map(str::to_owned),
             hash: state.hash(instance),
+            properties: writable::properties(&instance),
             ignore_unknown: instance.metadata().ignore_unknown_instances,
         })
     }
@@ -126,14 +128,6 @@ fn step<'a>(instance: InstanceWithMeta<'_>, path: &'a str) -> Option<&'a str> {
 fn cut<'a>(name: &str, path: &'a str) -> Option<&'a str> {
     let rest = path.strip_prefix(name)?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix(['.', '/']).filter(|rest| !rest.is_empty()) }
-}
-
-/// Whether an instance or anything below it has properties besides a script's text. The tree sets
-/// one property by itself, which does not count.
-pub(super) fn has_more(tree: &RojoTree, id: Ref) -> bool {
-    let own = |name: &str| name != "Source" && name != "NeedsPivotMigration";
-    tree.get_instance(id).is_some()
-        && tree.descendants(id).any(|instance| instance.properties().keys().any(|name| own(name.as_str())))
 }
 
 /// The tree as a binary model. Properties that cannot be written are left out.

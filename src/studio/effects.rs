@@ -24,6 +24,7 @@ use crate::{
         studios::LinkId,
         sync::NodeView,
         text::for_terminal,
+        values::weight,
     },
     session::ServeSession,
     store::Store,
@@ -168,8 +169,8 @@ fn tree_parts(session: &ServeSession) -> Vec<TreePart> {
     let mut chunks: Vec<Vec<Node>> = vec![Vec::new()];
     let mut size = 0;
     for node in nodes {
-        let weight = 220 + node.name.len() * 2;
-        if size + weight > MAX_PART_BYTES {
+        let weight = 220 + node.name.len() * 2 + weight(&node.properties);
+        if size + weight > MAX_PART_BYTES && size > 0 {
             chunks.push(Vec::new());
             size = 0;
         }
@@ -206,7 +207,6 @@ fn look(session: &ServeSession, ids: &[NodeId], subtrees: &HashSet<NodeId>) -> H
         .flatten()
         .map(|look| {
             let subtree = if subtrees.contains(&look.id) { session.new_node(look.id) } else { None };
-            let has_more = subtree.is_some() && session.has_more(look.id);
             let view = NodeView {
                 parent: look.parent,
                 path: look.path,
@@ -214,8 +214,8 @@ fn look(session: &ServeSession, ids: &[NodeId], subtrees: &HashSet<NodeId>) -> H
                 fs_path: look.fs_path.map(|path| path.to_string_lossy().replace('\\', "/")),
                 source: look.source,
                 hash: look.hash,
+                properties: look.properties,
                 subtree,
-                has_more,
             };
             (look.id, view)
         })

@@ -346,6 +346,7 @@ fn script(id: u128, text: &str) -> Node {
         name: format!("Script{id}"),
         class_name: "ModuleScript".into(),
         ignore_unknown: false,
+        properties: Default::default(),
         hash: Some(TextHash::of(text)),
     }
 }

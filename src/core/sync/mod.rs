@@ -13,10 +13,12 @@
 
 mod args;
 mod blocked;
+mod deciding;
 mod decision;
 mod merging;
 mod overrides;
 mod plan;
+mod properties;
 mod receipt;
 mod removals;
 mod renames;
@@ -36,7 +38,6 @@ pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected,
 pub use scope::{Cleared, Unasked};
 pub use undo::{Recalled, Undo};
 
-use self::overrides::Overrides;
 use super::{
     agreement::{Agreement, Comparison},
     ids::{NodeId, OpId, RunId},
@@ -218,7 +219,8 @@ impl Run {
     pub fn looked(&mut self, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) -> Step {
         let facts = std::mem::take(&mut self.facts);
         let reported = scope::reported_ids(&facts, views);
-        agreement.confirm(std::mem::take(&mut self.comparison), |id| reported.contains(&id));
+        let (texts, properties) = (|id| reported.texts.contains(&id), |id| reported.properties.contains(&id));
+        agreement.confirm_each(std::mem::take(&mut self.comparison), texts, properties);
         match &self.recalled {
             Some(recalled) => self.decisions = undo::decide(recalled, &facts, views, agreement),
             None => self.decide(facts, views, agreement),
@@ -233,50 +235,6 @@ impl Run {
         let needs = self.decisions.iter().filter(wanted).filter_map(|decision| decision.needs.as_ref());
         self.to_fetch = needs.map(|needs| needs.of.clone()).collect();
         self.fetch_more(agreement)
-    }
-
-    fn overrides(&mut self) -> Overrides {
-        Overrides::new(std::mem::take(&mut self.args.overrides), self.args.resolution.take())
-    }
-
-    fn decide(&mut self, facts: Vec<Fact>, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) {
-        let only = self.args.resolution.as_ref().map(|resolution| resolution.id.clone());
-        let mut overrides = self.overrides();
-        let mut decisions = Vec::new();
-        let mut extras = HashMap::new();
-        for fact in facts.iter().filter(|fact| scope::is_meant(only.as_ref(), fact)) {
-            let view = fact.id.and_then(|id| views.get(&id));
-            let forced = match overrides.take(fact, view.and_then(|view| view.hash)) {
-                Ok(forced) => forced,
-                Err(reason) => {
-                    let change = verdicts::change(fact, view, PatchType::Edit);
-                    decisions.push(Decision::unresolved(change, reason));
-                    continue;
-                }
-            };
-            if fact.kind != FactKind::Extra {
-                decisions.extend(verdicts::about_node(fact, view, agreement, &self.rules, forced));
-                continue;
-            }
-            let parent = fact.parent.and_then(|id| views.get(&id));
-            let (mut decision, extra) = removals::about_extra(fact, parent, agreement, &self.rules, forced);
-            decision.change.fs_path = scope::lost_file(fact, parent);
-            extras.extend(extra.map(|extra| (decisions.len(), extra)));
-            decisions.push(decision);
-        }
-        renames::find(&mut decisions, &extras);
-        decisions.iter_mut().for_each(Decision::check_size);
-        removals::ask_for_many(&mut decisions, &self.rules);
-        decisions.retain(|decision| scope::is_in(self.args.paths.as_deref(), &decision.change));
-        blocked::leave_alone(&mut decisions, &facts);
-        // There is no such file; where it would be is known for the scope alone.
-        decisions
-            .iter_mut()
-            .map(|decision| &mut decision.change)
-            .filter(|change| change.id.is_none())
-            .for_each(|change| change.fs_path = None);
-        self.decisions = decisions;
-        self.rejected = overrides.finish();
     }
 
     /// All texts that were wanted are here, and merged.

@@ -52,6 +52,7 @@ fn fact(kind: FactKind, id: Option<NodeId>) -> Fact {
         path: "as Studio says it".into(),
         class_name: "ModuleScript".into(),
         studio_hash: None,
+        properties: Default::default(),
         is_draft: false,
         subtree: None,
         subtree_cut: false,
@@ -70,14 +71,14 @@ fn script(id: NodeId, text: &str) -> (NodeId, NodeView) {
         source: Some(text.into()),
         hash: Some(hash(text)),
         subtree: Some(node),
-        has_more: false,
+        properties: Default::default(),
     };
     (id, view)
 }
 
 /// A folder of the tree with `children`.
 fn folder(id: NodeId, children: Vec<NewNode>) -> (NodeId, NodeView) {
-    let node = NewNode { id, name: format!("Dir{}", id.0), class_name: "Folder".into(), source: None, children };
+    let node = NewNode { id, name: format!("Dir{}", id.0), class_name: "Folder".into(), source: None, properties: Default::default(), children };
     let view = NodeView {
         parent: Some(NodeId(0)),
         path: format!("Root.{}", node.name),
@@ -86,7 +87,7 @@ fn folder(id: NodeId, children: Vec<NewNode>) -> (NodeId, NodeView) {
         source: None,
         hash: None,
         subtree: Some(node),
-        has_more: false,
+        properties: Default::default(),
     };
     (id, view)
 }
@@ -97,6 +98,7 @@ fn new_script(id: NodeId, text: &str) -> NewNode {
         name: format!("Script{}", id.0),
         class_name: "ModuleScript".into(),
         source: Some(text.into()),
+        properties: Default::default(),
         children: vec![],
     }
 }
@@ -175,7 +177,7 @@ fn ops(step: Step) -> Vec<PlanOp> {
 }
 
 fn result(id: NodeId, status: OpStatus, text: Option<&str>) -> OpResult {
-    OpResult { id: id.into(), status, hash: text.map(hash), error: None }
+    OpResult { id: id.into(), op: None, status, hash: text.map(hash), error: None }
 }
 
 /// A script of the tree, below the root.
@@ -186,6 +188,7 @@ fn node(id: NodeId, name: &str, text: &str) -> Node {
         name: name.into(),
         class_name: "ModuleScript".into(),
         ignore_unknown: false,
+        properties: Default::default(),
         hash: Some(hash(text)),
     }
 }

@@ -12,16 +12,18 @@ use std::{
 
 use super::{
     decision::{Decision, FileWrite, NodeView, Then},
+    properties,
     receipt::{Change, ChangeResult, Direction, PatchType},
 };
 use crate::core::{
     agreement::Agreement,
     ids::NodeId,
-    journal::{Entry, Line},
+    journal::{Entry, Line, PropertyLine},
     merge::Side,
     paths::InstanceKey,
     protocol::{Below, Fact, FactKind, NewNode, PlanOp},
     text::TextHash,
+    values::{Properties, is_close},
 };
 
 const MOVED_ON: &str = "it was changed since, so it is left as it is";
@@ -65,8 +67,14 @@ pub(super) fn decide(
     let keys = agreement.keys();
     let back = Back { recalled, facts, views, agreement, keys };
     let lines = recalled.entry.changes.iter().rev();
+    // Of properties some may have been set where others were refused.
+    let is_meant = |line: &&Line| {
+        line.result.is_none_or(|result| {
+            result == ChangeResult::Done || (result == ChangeResult::Failed && line.properties.is_some())
+        })
+    };
     lines
-        .filter(|line| line.result.is_none_or(|result| result == ChangeResult::Done))
+        .filter(is_meant)
         .filter_map(|line| back.line(line))
         .collect()
 }
@@ -85,6 +93,9 @@ impl Back<'_> {
         let before = [line.disk.0, line.studio.0].into_iter().chain(line.below.iter().map(|one| one.studio_hash));
         if before.flatten().any(|hash| !self.recalled.texts.contains_key(&hash)) {
             return Some(Decision::unresolved(change, "the text that it had is not kept any more"));
+        }
+        if let Some(set) = &line.properties {
+            return self.properties(line, set, change);
         }
         match (line.direction, line.patch_type) {
             (_, PatchType::Edit) => self.edit(line, change),
@@ -134,7 +145,7 @@ impl Back<'_> {
         let Some((id, view)) = self.node(line.key.as_ref()) else {
             return Some(Decision::unresolved(change, "it is not in the project any more"));
         };
-        let fact = self.facts.iter().find(|fact| fact.id == Some(id));
+        let fact = self.facts.iter().find(|fact| fact.id == Some(id) && !fact.is_of_properties());
         let disk = view.hash;
         let studio = fact.map_or(disk, |fact| fact.studio_hash);
         (change.id, change.disk_hash, change.studio_hash) = (Some(id), disk, studio);
@@ -166,6 +177,39 @@ impl Back<'_> {
         Some(decision)
     }
 
+    /// Properties get the values that they had.
+    fn properties(&self, line: &Line, set: &PropertyLine, mut change: Change) -> Option<Decision> {
+        let Some((id, view)) = self.node(line.key.as_ref()) else {
+            return Some(Decision::unresolved(change, "it is not in the project any more"));
+        };
+        let fact = self.facts.iter().find(|fact| fact.id == Some(id));
+        (change.id, change.fs_path) = (Some(id), view.fs_path.clone());
+        if fact.is_some_and(|fact| fact.kind == FactKind::Missing) {
+            return Some(Decision::unresolved(change, "it is not in Studio any more"));
+        }
+        let (mut properties, mut expect) = (Properties::new(), Properties::new());
+        for (name, before) in &set.before {
+            let reported = fact.and_then(|fact| fact.properties.get(name));
+            let Some(now) = reported.or_else(|| view.properties.get(name)) else {
+                return Some(Decision::unresolved(change, format!("{name}: no file specifies it any more")));
+            };
+            if is_close(now, before) {
+                continue;
+            }
+            if !set.after.get(name).is_some_and(|after| is_close(now, after)) {
+                return Some(Decision::unresolved(change, format!("{name}: {MOVED_ON}")));
+            }
+            properties.insert(name.clone(), before.clone());
+            expect.insert(name.clone(), now.clone());
+        }
+        if properties.is_empty() {
+            return None;
+        }
+        let set_back = properties::shown(change, &properties, &expect).planned(Direction::Push, PatchType::Edit);
+        let base = Then::RestoreProperties(id, set.base.clone());
+        Some(Decision::new(set_back).does(PlanOp::SetProperties { id, properties, expect }).then(base))
+    }
+
     /// What was removed in Studio is made again.
     fn bring_back(&self, line: &Line, change: Change) -> Option<Decision> {
         let (Some((parent, _)), Some(key), Some(name)) = (self.node(line.parent.as_ref()), &line.key, &line.name)
@@ -187,22 +231,29 @@ impl Back<'_> {
             name: name.clone(),
             class_name: line.class_name.clone(),
             source,
+            properties: line.specified.get(key).cloned().unwrap_or_default(),
             children: Vec::new(),
         };
         let mut scripts: Vec<(InstanceKey, TextHash)> =
             line.studio.0.map(|hash| (key.clone(), hash)).into_iter().collect();
         for one in &line.below {
-            let seat = self.seat(&mut node, key, one)?;
+            let seat = self.seat(&mut node, key, one, line)?;
             scripts.extend(one.studio_hash.map(|hash| (seat, hash)));
         }
-        let reason = Some("its properties and attributes are not brought back; Studio's own undo does".to_owned());
+        let reason = Some(
+            "with what the files specified of it; what only Studio knew of it, Studio's own undo brings back"
+                .to_owned(),
+        );
         let change = Change { reason, ..change.planned(Direction::Push, PatchType::Add) };
         let decision = Decision::new(change).does(PlanOp::Add { parent, node }).at(parent, name);
-        Some(scripts.into_iter().fold(decision, |decision, (key, hash)| decision.then(Then::Gone(key, hash))))
+        let specified = line.specified.iter();
+        let others = specified.map(|(key, properties)| Then::PropertiesGone(key.clone(), Some(properties.clone())));
+        let scripts = scripts.into_iter().map(|(key, hash)| Then::Gone(key, hash));
+        Some(scripts.chain(others).fold(decision, Decision::then))
     }
 
     /// Put `one` in its place below `top`; its key.
-    fn seat(&self, top: &mut NewNode, key: &InstanceKey, one: &Below) -> Option<InstanceKey> {
+    fn seat(&self, top: &mut NewNode, key: &InstanceKey, one: &Below, line: &Line) -> Option<InstanceKey> {
         let (name, above) = one.path.split_last()?;
         let (mut parent, mut key) = (top, key.clone());
         for step in above {
@@ -214,14 +265,16 @@ impl Back<'_> {
             some => Some(self.text(some)?.clone()),
         };
         let class_name = one.class_name.clone();
+        let key = key.child(name, &one.class_name);
         parent.children.push(NewNode {
             id: self.new_id(&one.path),
             name: name.clone(),
             class_name,
             source,
+            properties: line.specified.get(&key).cloned().unwrap_or_default(),
             children: Vec::new(),
         });
-        Some(key.child(name, &one.class_name))
+        Some(key)
     }
 
     /// The tree has no such node; the plugin forgets the id at its next comparison.

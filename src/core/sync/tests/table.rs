@@ -53,6 +53,7 @@ fn studios_text_is_taken_unasked_only_where_it_changed_under_our_eyes_and_nobody
                 id: None,
                 last: Some(hash(base)),
                 earlier: vec![],
+                text: None,
             }]);
             if seen {
                 agreement.agree(ID, hash(base));

@@ -93,7 +93,7 @@ pub(super) fn caller_of(folder: &str) -> CallerId {
 pub(super) fn view(id: NodeId, run: &RunId, caller: Option<CallerId>) -> NodeView {
     let source = Some(TEXT.to_owned());
     let node =
-        NewNode { id, name: "New".into(), class_name: "ModuleScript".into(), source: source.clone(), children: vec![] };
+        NewNode { id, name: "New".into(), class_name: "ModuleScript".into(), source: source.clone(), properties: Default::default(), children: vec![] };
     NodeView {
         parent: Some(NodeId(0)),
         path: run.to_string(),
@@ -102,7 +102,7 @@ pub(super) fn view(id: NodeId, run: &RunId, caller: Option<CallerId>) -> NodeVie
         source,
         hash: Some(TextHash::of(TEXT)),
         subtree: Some(node),
-        has_more: false,
+        properties: Default::default(),
     }
 }
 
