@@ -78,7 +78,14 @@ fn script(id: NodeId, text: &str) -> (NodeId, NodeView) {
 
 /// A folder of the tree with `children`.
 fn folder(id: NodeId, children: Vec<NewNode>) -> (NodeId, NodeView) {
-    let node = NewNode { id, name: format!("Dir{}", id.0), class_name: "Folder".into(), source: None, properties: Default::default(), children };
+    let node = NewNode {
+        id,
+        name: format!("Dir{}", id.0),
+        class_name: "Folder".into(),
+        source: None,
+        properties: Default::default(),
+        children,
+    };
     let view = NodeView {
         parent: Some(NodeId(0)),
         path: format!("Root.{}", node.name),

@@ -92,8 +92,14 @@ pub(super) fn caller_of(folder: &str) -> CallerId {
 /// Any node is a script that carries its run's name.
 pub(super) fn view(id: NodeId, run: &RunId, caller: Option<CallerId>) -> NodeView {
     let source = Some(TEXT.to_owned());
-    let node =
-        NewNode { id, name: "New".into(), class_name: "ModuleScript".into(), source: source.clone(), properties: Default::default(), children: vec![] };
+    let node = NewNode {
+        id,
+        name: "New".into(),
+        class_name: "ModuleScript".into(),
+        source: source.clone(),
+        properties: Default::default(),
+        children: vec![],
+    };
     NodeView {
         parent: Some(NodeId(0)),
         path: run.to_string(),
