@@ -3,6 +3,8 @@
 
 #[path = "wire/malformed.rs"]
 mod malformed;
+#[path = "wire/rewritten.rs"]
+mod rewritten;
 
 use std::{collections::BTreeSet, fmt::Debug, path::Path};
 

@@ -8,9 +8,11 @@ mod error;
 mod get_call;
 mod handler;
 mod journal;
+mod messages;
 mod operations;
 mod printed;
 mod schema;
+mod sessions;
 mod syncing;
 mod tools;
 

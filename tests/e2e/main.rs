@@ -9,6 +9,7 @@ mod errors;
 mod faults;
 mod level0;
 mod live;
+mod messages;
 mod operations;
 mod parts;
 mod recovery;
