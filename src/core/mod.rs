@@ -6,6 +6,8 @@
 pub mod agreement;
 pub mod bridge;
 pub mod calls;
+pub mod choice;
+pub mod clients;
 pub mod console;
 pub mod error;
 pub mod gathered;
@@ -17,6 +19,8 @@ pub mod merge;
 pub mod operations;
 pub mod paths;
 pub mod protocol;
+pub mod status;
 pub mod studios;
 pub mod sync;
+pub mod targets;
 pub mod text;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::core::{
-    studios::{Busy, StudioStatus},
+    status::{Busy, StudioStatus},
     sync::{Change, ChangeResult, Direction, Receipt, Rejected},
 };
 
@@ -136,7 +136,7 @@ pub struct RunCode {
 /// The answer of `get_studio_mode`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StudioMode {
-    /// edit, play, run, server or client.
+    /// edit, play or run; of one DataModel: edit, run, server or client.
     pub mode: String,
 }
 

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::core::{console::Level, error::ToolError, ids::OpId, protocol::SyncMode, sync::Override, text::TextHash};
+use crate::core::{
+    console::Level, error::ToolError, ids::OpId, protocol::SyncMode, sync::Override, targets::Target, text::TextHash,
+};
 
 /// What is served, which Studios are connected, what waits, and what is wrong. Call it first, and when something fails.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -136,6 +138,10 @@ pub struct RunCodeArgs {
     /// Which Studio, if several are connected
     #[serde(default, skip_serializing)]
     pub studio: Option<String>,
+    /// Which DataModel: edit (if absent), server, client, client-2
+    #[serde(default, skip_serializing)]
+    #[schemars(with = "Option<String>")]
+    pub target: Option<Target>,
     /// The code; `return` answers values
     pub command: String,
     /// Seconds it may take; 30 if absent
@@ -154,6 +160,10 @@ pub struct GetConsoleOutputArgs {
     /// Which Studio, if several are connected
     #[serde(default)]
     pub studio: Option<String>,
+    /// Which DataModel: edit (if absent), server, client, client-2
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub target: Option<Target>,
     /// Only what came after: the `next` of an earlier answer; without it, the newest lines
     #[serde(default)]
     pub since: Option<u64>,
@@ -169,13 +179,17 @@ pub struct GetConsoleOutputArgs {
     pub dedupe: Option<bool>,
 }
 
-/// Whether Studio edits or plays, as its DataModel says.
+/// Whether Studio edits or plays (edit, play, run), as its DataModels say; with `target`, what that one is.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetStudioModeArgs {
     /// Which Studio, if several are connected
     #[serde(default, skip_serializing)]
     pub studio: Option<String>,
+    /// Which DataModel: edit, server, client, client-2; the whole Studio if absent
+    #[serde(default, skip_serializing)]
+    #[schemars(with = "Option<String>")]
+    pub target: Option<Target>,
 }
 
 /// Read a tool's arguments.

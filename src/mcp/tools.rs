@@ -256,8 +256,9 @@ async fn run_code(
         Some(seconds) if (1.0..=600.0).contains(&seconds) => Duration::from_secs_f64(seconds),
         Some(_) => return Err(ToolError::bad_arguments("argument `timeout`: from 1 to 600 seconds")),
     };
-    let claim = claim("run_code", args.operation_id.as_deref(), &(&args.studio, &args))?;
-    let ask = Ask::Tool { name: "run_code", args: to_json(&args), changes: true };
+    let target = args.target.unwrap_or_default();
+    let claim = claim("run_code", args.operation_id.as_deref(), &(&args.studio, target, &args))?;
+    let ask = Ask::Tool { name: "run_code", args: to_json(&args), changes: true, target };
     let call = Call { studio: args.studio, patience, ask, operation: claim };
     match backend.change(call, progress).await? {
         Answer::Tool(response) => run_code_answer(response),
@@ -293,7 +294,8 @@ async fn get_console_output(
         limit,
         dedupe: args.dedupe.unwrap_or(true),
     };
-    let answer = backend.call(args.studio, READ_PATIENCE, Ask::Console(query), progress).await?;
+    let ask = Ask::Console { target: args.target.unwrap_or_default(), query };
+    let answer = backend.call(args.studio, READ_PATIENCE, ask, progress).await?;
     match answer {
         Answer::Console(page) => Ok(console_answer(&backend, page)),
         Answer::Tool(response) => {
@@ -337,12 +339,17 @@ async fn get_studio_mode(
     args: GetStudioModeArgs,
     progress: Option<ProgressSink>,
 ) -> Result<StudioMode, ToolError> {
-    let studio = args.studio.clone();
-    let response = passthrough(&backend, "get_studio_mode", studio, READ_PATIENCE, &args, progress).await?;
-    match response {
-        Value::String(mode) => Ok(StudioMode { mode }),
-        response => read_response(response),
-    }
+    let ask = Ask::Mode { target: args.target };
+    let Answer::Tool(response) = backend.call(args.studio, READ_PATIENCE, ask, progress).await? else {
+        return Err(wrong_answer("get_studio_mode"));
+    };
+    let StudioMode { mode } = match response {
+        Value::String(mode) => StudioMode { mode },
+        response => read_response(response)?,
+    };
+    // The server of a play test speaks for the whole Studio, which plays.
+    let plays = args.target.is_none() && mode == "server";
+    Ok(StudioMode { mode: if plays { "play".to_owned() } else { mode } })
 }
 
 /// Our own plugin's response, as the answer's type demands.
@@ -351,22 +358,6 @@ fn read_response<T: DeserializeOwned>(response: Value) -> Result<T, ToolError> {
         let next = "update the plugin: its version and the server's differ";
         ToolError::failed(format!("the plugin's answer is malformed: {}", error.message), next)
     })
-}
-
-/// Have the plugin carry out the tool of the same name, which only looks, with the same arguments.
-async fn passthrough<A: Serialize>(
-    backend: &Backend,
-    name: &'static str,
-    studio: Option<String>,
-    patience: Duration,
-    args: &A,
-    progress: Option<ProgressSink>,
-) -> Result<Value, ToolError> {
-    let ask = Ask::Tool { name, args: to_json(args), changes: false };
-    match backend.call(studio, patience, ask, progress).await? {
-        Answer::Tool(response) => Ok(response),
-        _ => Err(wrong_answer(name)),
-    }
 }
 
 pub(super) fn wrong_answer(tool: &str) -> ToolError {

@@ -15,6 +15,7 @@ use rojo_mcp::{
     core::{
         bridge::{Answer, Ask, Call},
         error::ErrorCode,
+        targets::Target,
     },
     headless::{HeadlessConfig, HeadlessStudio, Knobs},
     mcp::Backend,
@@ -126,7 +127,8 @@ async fn caller(backend: Arc<Backend>, place: Arc<Place>, number: u64, budget: A
              counts:SetAttribute('{key}', (counts:GetAttribute('{key}') or 0) + 1)
              return '{key}', game.PlaceId"
         );
-        let ask = Ask::Tool { name: "run_code", args: json!({ "command": command }), changes: true };
+        let ask =
+            Ask::Tool { name: "run_code", args: json!({ "command": command }), changes: true, target: Target::Edit };
         let call =
             backend.hub.call(Call { studio: Some(place.name.clone()), patience: PATIENCE, ask, operation: None }, None);
         let outcome = tokio::time::timeout(HANGS, call).await.unwrap_or_else(|_| panic!("{key} hangs"));

@@ -6,6 +6,7 @@
 
 mod bases;
 mod calls;
+mod clients;
 mod copies;
 mod events;
 mod late;
@@ -14,7 +15,10 @@ mod links;
 mod live;
 mod operations;
 mod places;
+mod plans;
+mod play;
 mod runs;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod ticks;
@@ -42,8 +46,10 @@ use super::{
     lanes::Lanes,
     operations::Claim,
     protocol::{HEARTBEAT, PlanOp, Request, RequestBody, ServerFrame},
-    studios::{LinkId, StudioKey, StudioStatus, Studios},
+    status::StudioStatus,
+    studios::{LinkId, StudioKey, Studios},
     sync::{Receipt, SyncArgs},
+    targets::Target,
     text::TextHash,
 };
 
@@ -75,6 +81,8 @@ pub enum Ask {
         args: serde_json::Value,
         /// It may change something, so it waits for its turn.
         changes: bool,
+        /// In which DataModel.
+        target: Target,
     },
     /// Studio's text of a script.
     GetScript {
@@ -84,7 +92,17 @@ pub enum Ask {
         from_draft: bool,
     },
     /// What it printed. Settled at once; a foreign plugin is asked.
-    Console(Query),
+    Console {
+        /// Which DataModel.
+        target: Target,
+        /// Which lines.
+        query: Query,
+    },
+    /// Whether it edits or plays, as the DataModel says; `None`: the one that says it of all.
+    Mode {
+        /// Which DataModel.
+        target: Option<Target>,
+    },
     /// A sync run.
     Sync(SyncArgs),
     /// What became of a call, by the id of its request or operation. Settled at once.

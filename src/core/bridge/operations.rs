@@ -184,7 +184,7 @@ impl Bridge {
         let Some((waiting, _)) = waiting else {
             return never_sent("Studio", "its deadline passed before it could be noted that it was meant");
         };
-        let name = self.studio_name(waiting.studio);
+        let name = self.name_of(waiting);
         match &waiting.what {
             What::Request { sent: true, .. } => {
                 ToolError::outcome_unknown(&name, "its deadline passed").ask_get_call(id.as_str())

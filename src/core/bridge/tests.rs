@@ -31,6 +31,7 @@ use crate::core::{
     protocol::{Node, Patch, PatchOp, PluginFrame, TreePart},
     studios::LinkId,
     sync::{Begun, SyncArgs, SyncStatus},
+    targets::Target,
     text::TextHash,
 };
 
@@ -310,12 +311,12 @@ fn with(base: Value, more: Value) -> Value {
 }
 
 fn run_code() -> Ask {
-    Ask::Tool { name: "run_code", args: json!({"command": "return 1"}), changes: true }
+    Ask::Tool { name: "run_code", args: json!({"command": "return 1"}), changes: true, target: Target::Edit }
 }
 
 /// As [`run_code`], of a tool that changes nothing.
 fn look() -> Ask {
-    Ask::Tool { name: "look", args: json!({"at": "it"}), changes: false }
+    Ask::Tool { name: "look", args: json!({"at": "it"}), changes: false, target: Target::Edit }
 }
 
 fn success(request: &str, response: &Value) -> Value {
