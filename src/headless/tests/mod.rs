@@ -2,6 +2,7 @@
 
 mod conformance;
 mod network;
+mod play;
 mod running;
 
 use super::{HeadlessConfig, HeadlessStudio, Knobs};
