@@ -18,6 +18,7 @@ pub mod live;
 pub mod merge;
 pub mod operations;
 pub mod paths;
+pub mod play;
 pub mod protocol;
 pub mod status;
 pub mod studios;

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::core::{
-    console::Level, error::ToolError, ids::OpId, protocol::SyncMode, sync::Override, targets::Target, text::TextHash,
+    console::Level, error::ToolError, ids::OpId, play::PlayMode, protocol::SyncMode, sync::Override, targets::Target,
+    text::TextHash,
 };
 
 /// What is served, which Studios are connected, what waits, and what is wrong. Call it first, and when something fails.
@@ -190,6 +191,20 @@ pub struct GetStudioModeArgs {
     #[serde(default, skip_serializing)]
     #[schemars(with = "Option<String>")]
     pub target: Option<Target>,
+}
+
+/// Start a play test, or stop it. Done when Studio's DataModels report it. Anyone may stop; only one caller plays at a time.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StartStopPlayArgs {
+    /// Which Studio, if several are connected
+    #[serde(default)]
+    pub studio: Option<String>,
+    /// start_play: with a player; run_server: without; stop: back to edit mode
+    pub mode: PlayMode,
+    /// Your id for this change: called again with it, it does not run again and answers the same
+    #[serde(default, skip_serializing)]
+    pub operation_id: Option<String>,
 }
 
 /// Read a tool's arguments.

@@ -51,7 +51,7 @@ impl McpEndpoint {
             let mut manager = LocalSessionManager::default();
             manager.session_config.keep_alive = Some(SESSION_KEEP_ALIVE);
             let handler = handler.clone();
-            StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(manager), config)
+            StreamableHttpService::new(move || Ok(handler.session()), Arc::new(manager), config)
         };
         Self { with_sessions: service(true), stateless: service(false), streams }
     }

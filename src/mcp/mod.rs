@@ -3,12 +3,14 @@
 mod answers;
 mod args;
 mod backend;
+mod caller;
 mod endpoint;
 mod error;
 mod get_call;
 mod handler;
 mod journal;
 mod operations;
+mod playing;
 mod printed;
 mod schema;
 mod syncing;

@@ -8,12 +8,13 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    answers::{MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, StudioMode, Verdict},
-    args::{GetConsoleOutputArgs, GetScriptArgs, GetStudioModeArgs, RunCodeArgs, StatusArgs, parse},
+    answers::{MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, Verdict},
+    args::{GetConsoleOutputArgs, GetScriptArgs, RunCodeArgs, StatusArgs, parse},
     backend::{Backend, ProgressSink},
     get_call::get_call,
     journal::cut_off_problem,
     operations::claim,
+    playing,
     printed::{ConsoleEntry, ConsoleOutput},
     schema, syncing,
 };
@@ -32,7 +33,7 @@ use crate::{
 /// How long `status` waits; it needs no Studio.
 pub(super) const STATUS_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a read waits for Studio.
-const READ_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const READ_PATIENCE: Duration = Duration::from_secs(10);
 /// How long `run_code` waits unless it says otherwise.
 const CODE_PATIENCE: Duration = Duration::from_secs(30);
 /// How many lines of output an answer has unless it says otherwise.
@@ -120,7 +121,8 @@ pub fn catalogue() -> Vec<Tool> {
         Tool::new("run_code", "Run Luau in Studio", Kind::Change, run_code),
         Tool::new("get_console_output", "Studio's output", Kind::Read, get_console_output),
         Tool::new("get_call", "What became of a call", Kind::Read, get_call),
-        Tool::new("get_studio_mode", "Studio's mode", Kind::Read, get_studio_mode),
+        Tool::new("get_studio_mode", "Studio's mode", Kind::Read, playing::get_studio_mode),
+        Tool::new("start_stop_play", "Start or stop a play test", Kind::Change, playing::start_stop_play),
     ]
 }
 
@@ -334,26 +336,8 @@ fn file_and_line(backend: &Backend, text: &str) -> Option<String> {
     Some(format!("{}:{line}", file.to_string_lossy().replace('\\', "/")))
 }
 
-async fn get_studio_mode(
-    backend: Arc<Backend>,
-    args: GetStudioModeArgs,
-    progress: Option<ProgressSink>,
-) -> Result<StudioMode, ToolError> {
-    let ask = Ask::Mode { target: args.target };
-    let Answer::Tool(response) = backend.call(args.studio, READ_PATIENCE, ask, progress).await? else {
-        return Err(wrong_answer("get_studio_mode"));
-    };
-    let StudioMode { mode } = match response {
-        Value::String(mode) => StudioMode { mode },
-        response => read_response(response)?,
-    };
-    // The server of a play test speaks for the whole Studio, which plays.
-    let plays = args.target.is_none() && mode == "server";
-    Ok(StudioMode { mode: if plays { "play".to_owned() } else { mode } })
-}
-
 /// Our own plugin's response, as the answer's type demands.
-fn read_response<T: DeserializeOwned>(response: Value) -> Result<T, ToolError> {
+pub(super) fn read_response<T: DeserializeOwned>(response: Value) -> Result<T, ToolError> {
     parse(response).map_err(|error| {
         let next = "update the plugin: its version and the server's differ";
         ToolError::failed(format!("the plugin's answer is malformed: {}", error.message), next)

@@ -11,6 +11,7 @@ mod level0;
 mod live;
 mod operations;
 mod parts;
+mod play;
 mod recovery;
 mod rojo;
 mod security;

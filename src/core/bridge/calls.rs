@@ -9,6 +9,7 @@ use super::{
     level0::{late_catch_up, read_relayed},
     operations::Ran,
     plans::first_part,
+    play::late_play,
     targets::Destination,
 };
 use crate::core::{
@@ -57,6 +58,9 @@ impl Bridge {
         {
             return self.finish(who, outcome, Ran::Known);
         }
+        if let Ask::Play { mode, owner } = ask {
+            return self.play(now, deadline, (id, who), studio, (mode, owner));
+        }
         let to = match self.destination(studio, &ask) {
             Ok(to) => to,
             Err(error) => return self.finish(who, Err(error), Ran::Never),
@@ -73,7 +77,7 @@ impl Bridge {
                 Some(error) => return self.finish(who, Err(error), Ran::Never),
                 None => return self.start_run(now, deadline, to.data_model.studio, id, who, args),
             },
-            Ask::Status | Ask::GetCall(_) => unreachable!("answered above"),
+            Ask::Status | Ask::GetCall(_) | Ask::Play { .. } => unreachable!("answered above"),
         };
         self.open_request(deadline, to, id.clone(), who, body);
         self.dispatch(now, &id, changes);
@@ -96,7 +100,14 @@ impl Bridge {
         self.dispatch(now, &id, changes);
     }
 
-    fn open_request(&mut self, deadline: Moment, to: Destination, id: RequestId, who: Waiter, body: RequestBody) {
+    pub(super) fn open_request(
+        &mut self,
+        deadline: Moment,
+        to: Destination,
+        id: RequestId,
+        who: Waiter,
+        body: RequestBody,
+    ) {
         let Destination { data_model: DataModel { studio, client: logical_id }, target } = to;
         let (body, rest) = first_part(body);
         let request = Request { request_id: id.clone(), n: None, remaining_ms: None, logical_id, target, body };
@@ -113,6 +124,9 @@ impl Bridge {
             // A plugin cannot know the id of what was not sent, unless it guesses.
             Some(_) => return,
             None => return self.late_result(now, from, result),
+        }
+        if self.awaits_play(&id, &result.status) {
+            return self.leave_lane(now, from, &id);
         }
         let Some(Waiting { studio, who, what }) = self.calls.settle(&id) else { return };
         let What::Request { request, .. } = what else { unreachable!("looked at above") };
@@ -180,6 +194,7 @@ impl Bridge {
             (who, What::Request { sent: false, .. } | What::CatchUp(_)) => {
                 self.finish(who, Err(error.not_sent()), Ran::Never);
             }
+            (who, What::Play(_)) => self.finish(who, Err(error.clone()), Ran::Unknown),
             (who, What::Run(run)) => {
                 let ran = if self.changes_something(&run) { Ran::Unknown } else { Ran::Never };
                 self.forget_run(&run);
@@ -232,6 +247,7 @@ impl Bridge {
                 What::Request { sent: false, .. } => never_sent(&name, "its deadline passed before its turn came"),
                 What::Run(run) => self.late_run(run, &name),
                 What::CatchUp(_) => late_catch_up(&name),
+                What::Play(goal) => late_play(&name, *goal),
             };
             self.lanes.give_up(studio, &id);
             self.fail_waiting(&id, waiting, &error);
@@ -258,6 +274,7 @@ impl Bridge {
                 }
                 What::Run(run) => self.abandon_run(&run),
                 What::Request { .. } | What::CatchUp(_) => self.lanes.give_up(studio, &id),
+                What::Play(_) => {}
             }
             self.settle(caller, Err(ToolError::cancelled()));
             self.tell_places(studio);

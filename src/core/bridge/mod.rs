@@ -45,6 +45,7 @@ use super::{
     ids::{NodeId, OperationId, RequestId, RunId, ServerId, TreeId},
     lanes::Lanes,
     operations::Claim,
+    play::{Goal, Leases, OwnerId, PlayMode},
     protocol::{HEARTBEAT, PlanOp, Request, RequestBody, ServerFrame},
     status::StudioStatus,
     studios::{LinkId, StudioKey, Studios},
@@ -105,6 +106,13 @@ pub enum Ask {
     },
     /// A sync run.
     Sync(SyncArgs),
+    /// Start or end a play test.
+    Play {
+        /// What is wanted.
+        mode: PlayMode,
+        /// Who holds the lease of a test that starts.
+        owner: OwnerId,
+    },
     /// What became of a call, by the id of its request or operation. Settled at once.
     GetCall(String),
     /// How things are. Needs no Studio and is settled at once.
@@ -160,6 +168,7 @@ pub struct Bridge {
     calls: Calls<Waiting>,
     operations: Operations,
     lanes: Lanes,
+    leases: Leases,
     late: Late,
     runs: HashMap<RunId, ActiveRun>,
     next_beat: Moment,
@@ -212,6 +221,8 @@ enum What {
     Run(RunId),
     /// The disk is read before this is sent.
     CatchUp(RequestBody),
+    /// The plugin does it; the DataModels must still say so.
+    Play(Goal),
 }
 
 impl Bridge {
@@ -225,6 +236,7 @@ impl Bridge {
             calls: Calls::default(),
             operations: Operations::default(),
             lanes: Lanes::default(),
+            leases: Leases::default(),
             late: Late::default(),
             runs: HashMap::new(),
             next_beat: HEARTBEAT,
@@ -256,9 +268,11 @@ impl Bridge {
             Event::Worked { run, done } => self.worked(now, &run, done),
             Event::Places(places) => self.apply_places(now, places),
             Event::Tick => self.tick(now),
+            Event::OwnerLeft(owner) => self.leases.owner_left(owner, now),
             Event::Official(linked) => self.official = linked,
             Event::Shutdown => self.shutdown(),
         }
+        self.play_turn();
         self.live_turn(now);
         std::mem::take(&mut self.effects)
     }

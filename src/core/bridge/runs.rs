@@ -273,10 +273,7 @@ impl Bridge {
                 let place = place.unwrap_or_else(|| InstanceId::from(""));
                 self.effects.push(Effect::Work { run, work: Work::Recall { place, undo } });
             }
-            Step::Begin(draft) => match self.play_came_between(id) {
-                Some(error) => self.run_failed(id, error),
-                None => self.begin_entry(id, draft),
-            },
+            Step::Begin(draft) => self.begin_entry(id, draft),
             Step::Write(writes) => {
                 self.set_planned(id);
                 self.effects.push(Effect::Work { run, work: Work::Write(writes) });

@@ -72,7 +72,7 @@ impl Bridge {
         let target = match ask {
             Ask::Tool { target, .. } | Ask::Console { target, .. } => *target,
             Ask::Mode { target } => target.unwrap_or_else(|| window.telling()),
-            Ask::GetScript { .. } | Ask::Sync(_) | Ask::Status | Ask::GetCall(_) => Target::Edit,
+            _ => Target::Edit,
         };
         let chosen = window.find(target)?;
         if chosen.is_lost() {

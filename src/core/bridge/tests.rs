@@ -9,6 +9,7 @@ mod loss;
 mod model;
 mod operations;
 mod runs;
+mod targets;
 mod trees;
 mod turns;
 
