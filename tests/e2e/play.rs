@@ -1,8 +1,5 @@
 //! Play tests: each DataModel is reached by its name and by no other way.
 
-use std::time::Duration;
-
-use hyper::StatusCode;
 use rojo_mcp::{
     headless::{HeadlessStudio, Play, Side},
     store::Store,
@@ -289,4 +286,45 @@ async fn c64_a_sync_waits_for_edit_mode_and_live_mode_carries_over_what_changed_
     assert_eq!(agent.eval(source).await, before);
     studio.stop_play().await;
     until("the save has come over", || async { agent.eval(source).await == "return 'saved in play'\n" }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c64_play_tests_are_started_and_stopped_and_the_answer_comes_when_studio_says_so() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let studio = server.studio().await;
+    let agent = server.agent();
+    let press = |mode: &'static str| async move { agent.call("start_stop_play", json!({ "mode": mode })).await };
+    assert_eq!(press("stop").await.structure["mode"], "edit", "it edits already");
+    for (mode, word, targets) in
+        [("start_play", "play", &["edit", "server", "client-1"][..]), ("run_server", "run", &["edit", "server"][..])]
+    {
+        let told = press(mode).await;
+        assert_eq!((told.is_error, &told.structure["mode"]), (false, &json!(word)), "{}", told.text);
+        assert_eq!(agent.targets().await, targets);
+        let told = press("start_play").await;
+        assert!(told.is_error && told.text.contains("plays already"), "{}", told.text);
+        assert_eq!(press("stop").await.structure["mode"], "edit");
+        assert_eq!(agent.targets().await, ["edit"]);
+    }
+    // One that a person began ends the same way.
+    studio.start_play(Play::Solo).await.expect("a person presses Play");
+    agent.until_targets(&["edit", "server", "client-1"]).await;
+    assert_eq!(press("stop").await.structure["mode"], "edit");
+    let told = press("play").await;
+    assert!(told.is_error && told.text.contains("argument `mode`"), "{}", told.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c61_a_call_to_a_client_comes_through_a_broken_link_and_runs_once() {
+    let project = demo();
+    let (_server, studio, agent) = playing(project.path(), Play::Solo, &["edit", "server", "client-1"]).await;
+    let code = format!("{MARK} print('begun') repeat task.wait() until workspace:GetAttribute('Go') {READ}");
+    let call = tokio::spawn(async move { agent.run_in("client", &code).await });
+    agent.until_printed("client-1", "begun").await;
+    studio.drop_sockets().await;
+    agent.until_targets(&["edit", "server", "client-1"]).await;
+    studio.run_in(Side::Client(1), "workspace:SetAttribute('Go', true)").await.expect("it goes on");
+    let told = tokio::time::timeout(BOUND, call).await.expect("in time").expect("no panic");
+    assert_eq!(told.expect("it ends"), json!(1));
 }

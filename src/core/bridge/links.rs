@@ -302,7 +302,7 @@ impl Bridge {
         let Some(Link::Of(key)) = self.links.remove(&link) else { return };
         let Some(studio) = self.studios.get_mut(key).filter(|studio| studio.link == Some(link)) else { return };
         studio.link = None;
-        if !studio.is_level1() {
+        if !studio.is_level1() || studio.ending {
             return self.leave(key, &format!("its link closed: {reason}"));
         }
         studio.lost_at = Some(now);
@@ -313,6 +313,7 @@ impl Bridge {
 
     /// A Studio is gone for good: everything it had settles now.
     pub(super) fn leave(&mut self, key: StudioKey, why: &str) {
+        self.hand_on_play(key);
         let Some(studio) = self.studios.remove(key) else { return };
         if let Some(link) = studio.link {
             self.close(link, why);

@@ -13,7 +13,7 @@ use crate::core::{
     ids::{RequestId, RunId},
     play::{Goal, OwnerId, PlayMode},
     protocol::{RequestBody, Role, SyncMode},
-    studios::StudioKey,
+    studios::{Studio, StudioKey},
     sync::SyncArgs,
     targets::Target,
 };
@@ -97,6 +97,18 @@ impl Bridge {
         let Some(window) = self.studios.get(key).map(|studio| studio.window.clone()) else { return };
         for studio in self.studios.iter_mut().filter(|studio| studio.window == window) {
             studio.ending = studio.role() != Role::Edit;
+        }
+    }
+
+    /// A DataModel leaves: what waits for the Studio's mode waits for what is left of it.
+    pub(super) fn hand_on_play(&mut self, gone: StudioKey) {
+        let Some(window) = self.studios.get(gone).map(|studio| studio.window.as_str()) else { return };
+        let is_other = |other: &&Studio| other.key != gone && other.window == window;
+        let Some(other) = self.studios.iter().find(is_other).map(|other| other.key) else { return };
+        for (_, call) in self.calls.iter_mut() {
+            if call.studio == gone && matches!(call.what, What::Play(_)) {
+                call.studio = other;
+            }
         }
     }
 

@@ -8,6 +8,7 @@ mod live;
 mod loss;
 mod model;
 mod operations;
+mod play;
 mod runs;
 mod targets;
 mod trees;

@@ -58,6 +58,7 @@ impl Bridge {
         for key in gone {
             let name = self.studio_name(key);
             let why = format!("its link was lost and did not come back within {} s", GRACE.as_secs());
+            self.hand_on_play(key);
             self.fail_all_of(key, &ToolError::outcome_unknown(&name, &why));
             self.leave(key, &why);
         }
