@@ -62,9 +62,10 @@ impl DataModel {
     /// Run what is due, for a slice of time. `true`: work is left.
     pub(super) fn turn(&self) -> bool {
         let busy = self.world.scheduler.drain(&self.lua);
+        let started = or_logged("start scripts", self.world.start_due_scripts(&self.lua)) == Some(true);
+        let busy = if started { self.world.scheduler.drain(&self.lua) } else { busy };
         self.world.sweep();
-        let started = self.world.start_due_scripts(&self.lua);
-        busy || or_logged("start scripts", started).unwrap_or(false)
+        busy
     }
 
     /// When something is due next.
@@ -170,8 +171,10 @@ impl DataModel {
         self.world.end_context(self.context);
     }
 
-    /// The end of this DataModel: the plugin's last words, and an answer for each command that runs.
+    /// The end of this DataModel: its scripts end, the plugin has the last word, and each command that
+    /// runs is answered.
     pub(super) fn end(self) {
+        or_logged("the end of scripts", self.world.end_scripts(&self.lua));
         self.unload_plugin();
         let running: Vec<u64> = self.world.runs.borrow().keys().copied().collect();
         for run in running {

@@ -23,13 +23,15 @@ const CONTEXT_PLACES: [&str; 4] = ["Workspace", "ServerScriptService", "Replicat
 
 /// Values of `Enum.RunContext`.
 const RUN_ON_SERVER: u32 = 1;
-const RUN_ON_CLIENT: u32 = 2;
+pub(super) const RUN_ON_CLIENT: u32 = 2;
 
 /// Which scripts run, and which are to start.
 #[derive(Default)]
 pub(super) struct GameScripts {
     running: RefCell<HashMap<Ref, ContextId>>,
     due: RefCell<Vec<Ref>>,
+    /// `game:BindToClose`.
+    pub(super) at_close: RefCell<Vec<(ContextId, LuaFunction)>>,
 }
 
 impl World {
@@ -57,6 +59,16 @@ impl World {
     pub(super) fn end_script(&self, this: Ref) {
         let Some(context) = self.game_scripts.running.borrow_mut().remove(&this) else { return };
         self.end_context(context);
+    }
+
+    /// Call what is bound to the close, up to its first pause, and end all scripts.
+    pub(super) fn end_scripts(&self, lua: &Lua) -> LuaResult<()> {
+        for (context, callback) in std::mem::take(&mut *self.game_scripts.at_close.borrow_mut()) {
+            self.scheduler.run(lua, context, Work::Resume(lua.create_thread(callback)?, LuaMultiValue::new()));
+        }
+        let running = std::mem::take(&mut *self.game_scripts.running.borrow_mut());
+        running.into_values().for_each(|context| self.end_context(context));
+        Ok(())
     }
 
     /// Nothing of a context runs any more.

@@ -100,7 +100,10 @@ impl Host {
 
     /// Each DataModel runs what is due; then what they sent and asked is carried out.
     fn turn(&mut self) -> bool {
-        let busy = self.models().fold(false, |busy, model| model.turn() || busy);
+        let mut busy = false;
+        for model in self.models() {
+            busy |= model.turn();
+        }
         let moved = self.test.as_ref().is_some_and(PlayTest::exchange);
         let asked = std::mem::take(&mut *self.shared.asked.borrow_mut());
         let is_asked = !asked.is_empty();

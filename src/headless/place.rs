@@ -1,9 +1,9 @@
 //! What a DataModel begins with: a place file, or a copy of another DataModel.
 
-use super::{config::HeadlessError, history::UNTRACKED, reflection, world::World};
+use super::{config::HeadlessError, game_scripts::RUN_ON_CLIENT, history::UNTRACKED, reflection, world::World};
 use rbx_dom_weak::{
-    InstanceBuilder, WeakDom,
-    types::{Ref, Variant},
+    Instance, InstanceBuilder, WeakDom,
+    types::{Enum, Ref, Variant},
     ustr,
 };
 use std::collections::HashSet;
@@ -45,16 +45,26 @@ fn fill(dom: &mut WeakDom, mut place: WeakDom) {
 
 /// The server's copy of the place that is edited: what would be saved with it.
 pub(super) fn server_copy(edit: &World) -> WeakDom {
-    copied(edit, |this| !UNTRACKED.contains(&edit.class(this).as_str()) && edit.is_archivable(this))
+    copied(edit, |this| !UNTRACKED.contains(&edit.class(this).as_str()) && edit.is_archivable(this), |_, _| true)
 }
 
 /// A client's copy of the server's DataModel: what the server replicates.
 pub(super) fn client_copy(server: &World) -> WeakDom {
     let dom = server.dom.borrow();
     let game = server.game;
-    copied(server, |this| {
-        dom.get_by_ref(this).is_none_or(|instance| instance.parent() != game || !is_kept_back(&instance.class))
-    })
+    copied(
+        server,
+        |this| dom.get_by_ref(this).is_none_or(|instance| instance.parent() != game || !is_kept_back(&instance.class)),
+        is_property_replicated,
+    )
+}
+
+/// The text of a server's script stays on the server.
+pub(super) fn is_property_replicated(instance: &Instance, property: &str) -> bool {
+    let on_client = Variant::Enum(Enum::from_u32(RUN_ON_CLIENT));
+    property != "Source"
+        || instance.class != "Script"
+        || instance.properties.get(&ustr("RunContext")) == Some(&on_client)
 }
 
 fn is_kept_back(class: &str) -> bool {
@@ -63,7 +73,7 @@ fn is_kept_back(class: &str) -> bool {
 
 /// Copy the DataModel. An instance and its copy have the same referent, so that nothing has to
 /// remember which belong together.
-fn copied(from: &World, is_wanted: impl Fn(Ref) -> bool) -> WeakDom {
+fn copied(from: &World, is_wanted: impl Fn(Ref) -> bool, is_property_wanted: fn(&Instance, &str) -> bool) -> WeakDom {
     let source = from.dom.borrow();
     let root = source.root();
     let mut copy = WeakDom::new(InstanceBuilder::new("DataModel").with_name(&root.name).with_referent(from.game));
@@ -74,17 +84,18 @@ fn copied(from: &World, is_wanted: impl Fn(Ref) -> bool) -> WeakDom {
             left_out.insert(each);
             continue;
         }
-        copy.insert(instance.parent(), builder(instance));
+        copy.insert(instance.parent(), builder(instance, is_property_wanted));
     }
     copy
 }
 
 /// A copy of one instance, without its children.
-pub(super) fn builder(instance: &rbx_dom_weak::Instance) -> InstanceBuilder {
+pub(super) fn builder(instance: &Instance, is_wanted: fn(&Instance, &str) -> bool) -> InstanceBuilder {
+    let properties = instance.properties.iter().filter(|(name, _)| is_wanted(instance, name));
     InstanceBuilder::new(instance.class)
         .with_name(&instance.name)
         .with_referent(instance.referent())
-        .with_properties(instance.properties.iter().map(|(name, value)| (*name, value.clone())))
+        .with_properties(properties.map(|(name, value)| (*name, value.clone())))
 }
 
 impl World {

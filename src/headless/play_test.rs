@@ -83,6 +83,8 @@ impl PlayTest {
         world.remotes.replicate();
         let player = add_player(&self.server.lua, world, self.joined, self.is_solo)
             .map_err(|error| super::errors::text_of(&error))?;
+        // The server knows of the player before the player sees anything.
+        self.server.turn();
         let mut dom = place::client_copy(world);
         furnish(&mut dom, player);
         let opening = Opening {

@@ -11,7 +11,7 @@ impl World {
     /// Take a change of `server` over into this client.
     pub(super) fn replicate(&self, lua: &Lua, server: &World, change: &Change) -> LuaResult<()> {
         match change {
-            Change::Property { this, storage, after, told, .. } if self.sees_property(*this, storage) => {
+            Change::Property { this, storage, after, told, .. } if self.sees_property(server, *this, storage) => {
                 self.restore_property(lua, *this, *storage, Some(after.clone()), told)
             }
             Change::Name { this, after, .. } if self.has(*this) => {
@@ -49,9 +49,9 @@ impl World {
         self.fire(lua, players, SignalName::Event(ustr(event)), || self.to_lua(lua, this)?.into_lua_multi(lua))
     }
 
-    /// The text of a server's script stays on the server.
-    fn sees_property(&self, this: Ref, storage: &str) -> bool {
-        self.has(this) && !(storage == "Source" && self.class(this) == "Script")
+    fn sees_property(&self, server: &World, this: Ref, storage: &str) -> bool {
+        let dom = server.dom.borrow();
+        self.has(this) && dom.get_by_ref(this).is_some_and(|each| place::is_property_replicated(each, storage))
     }
 
     /// Make `this` and what is below it as it is on the server, in the same parent.
@@ -69,10 +69,11 @@ impl World {
             let Some(instance) = dom.get_by_ref(each) else { continue };
             let is_new = !self.has(each);
             if is_new {
-                self.dom.borrow_mut().insert(Ref::none(), place::builder(instance));
+                self.dom.borrow_mut().insert(Ref::none(), place::builder(instance, place::is_property_replicated));
             } else if let Some(known) = self.dom.borrow_mut().get_by_ref_mut(each) {
                 known.name.clone_from(&instance.name);
-                known.properties.clone_from(&instance.properties);
+                let seen = instance.properties.iter().filter(|(name, _)| place::is_property_replicated(instance, name));
+                known.properties = seen.map(|(name, value)| (*name, value.clone())).collect();
             }
             let above = instance.parent();
             drop(dom);

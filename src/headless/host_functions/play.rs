@@ -28,6 +28,12 @@ pub(super) fn add(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
         let world = world(lua);
         world.to_lua(lua, world.player)
     })?;
+    put(lua, host, "bindToClose", |lua, callback: LuaFunction| {
+        let world = world(lua);
+        let context = world.scheduler.current();
+        world.game_scripts.at_close.borrow_mut().push((context, callback));
+        Ok(())
+    })?;
     remotes(lua, host)?;
     tests(lua, host)
 }

@@ -43,14 +43,14 @@ pub(super) async fn carry(
     stream: u64,
     url: String,
     headers: Vec<(String, String)>,
-    commands: UnboundedReceiver<StreamCommand>,
+    mut commands: UnboundedReceiver<StreamCommand>,
     events: NetSender,
 ) {
-    let end = match connect(&url, headers).await {
-        Ok((socket, response)) => {
+    let end = match connect_unless_told(&url, headers, &mut commands).await {
+        Ok((socket, response, is_torn)) => {
             let headers = headers_as_text(&response);
             events.send(NetEvent::Opened { stream, status: response.status().as_u16(), headers });
-            exchange(stream, socket, commands, &events).await
+            if is_torn { End::Dropped } else { exchange(stream, socket, commands, &events).await }
         }
         Err(end) => end,
     };
@@ -60,6 +60,31 @@ pub(super) async fn carry(
         End::Lost { status, message } => NetEvent::Lost { stream, status, message },
     };
     events.send(event);
+}
+
+/// Connect. Closing ends that, and so does the end of the Studio; a connection that is to be torn (`true`)
+/// is made first.
+async fn connect_unless_told(
+    url: &str,
+    headers: Vec<(String, String)>,
+    commands: &mut UnboundedReceiver<StreamCommand>,
+) -> Result<(WebSocketStream<TcpStream>, Response, bool), End> {
+    let connecting = connect(url, headers);
+    tokio::pin!(connecting);
+    let mut is_torn = false;
+    loop {
+        tokio::select! {
+            biased;
+            connected = &mut connecting => return connected.map(|(socket, response)| (socket, response, is_torn)),
+            command = commands.recv() => match command {
+                Some(StreamCommand::Drop) => is_torn = true,
+                // Nothing can be sent yet.
+                Some(StreamCommand::Send(_)) => {}
+                Some(StreamCommand::Close) => return Err(End::Closed),
+                None => return Err(End::Dropped),
+            },
+        }
+    }
 }
 
 async fn connect(url: &str, headers: Vec<(String, String)>) -> Result<(WebSocketStream<TcpStream>, Response), End> {

@@ -25,6 +25,18 @@ fn model(root: InstanceBuilder) -> Vec<u8> {
     bytes
 }
 
+/// A place with these services.
+fn place(services: Vec<InstanceBuilder>) -> Vec<u8> {
+    let dom = WeakDom::new(InstanceBuilder::new("Folder").with_children(services));
+    let mut bytes = Vec::new();
+    rbx_binary::to_writer(&mut bytes, &dom, dom.root().children()).expect("a small place can be written");
+    bytes
+}
+
+fn script(class: &str, name: &str, source: &str) -> InstanceBuilder {
+    InstanceBuilder::new(class).with_name(name).with_property("Source", source)
+}
+
 fn studio_with(plugin_source: &str, knobs: Knobs) -> HeadlessStudio {
     let config = HeadlessConfig { plugin: plugin(plugin_source, &[]), knobs, ..HeadlessConfig::default() };
     HeadlessStudio::start(config).expect("the Studio starts")
