@@ -243,7 +243,10 @@ impl Worker {
             }
             FileWrite::Remove { path, base } => {
                 written.push(path.clone().into());
-                files::remove(&sources, &folder.join(path), base).map(|_| Wrote::Done(None))
+                files::remove(&sources, &folder.join(path), base).map(|removed| {
+                    displaced.push(removed.displaced);
+                    Wrote::Done(None)
+                })
             }
             FileWrite::Create { folder: within, name, class, text: Some(text) } => {
                 let text = ScriptText::new(&text);

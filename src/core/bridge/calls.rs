@@ -8,14 +8,15 @@ use super::{
     Answer, Ask, Bridge, Call, CallerId, Effect, StudioScript, Waiter, Waiting, What,
     level0::{late_catch_up, read_relayed},
     operations::Ran,
-    plans::first_part,
+    plan_parts::first_part,
     play::late_play,
+    runs::Stage,
     targets::Destination,
 };
 use crate::core::{
     calls::Moment,
     error::{ErrorCode, ToolError},
-    ids::{RequestId, RunId},
+    ids::{OperationId, RequestId, RunId},
     protocol::{CancelReason, MAX_FRAME_BYTES, Notice, Outcome, PluginResult, Request, RequestBody, ServerFrame},
     studios::{DataModel, StudioKey},
 };
@@ -75,7 +76,7 @@ impl Bridge {
             Ask::Console { .. } => (bare_tool("get_console_output"), false),
             Ask::Sync(args) => match self.refuse_in_play(to.data_model.studio, &args) {
                 Some(error) => return self.finish(who, Err(error), Ran::Never),
-                None => return self.start_run(now, deadline, to.data_model.studio, id, who, args),
+                None => return self.start_run(deadline, to.data_model.studio, id, who, args),
             },
             Ask::Status | Ask::GetCall(_) | Ask::Play { .. } => unreachable!("answered above"),
         };
@@ -170,6 +171,9 @@ impl Bridge {
         let Some(waiting) = self.calls.settle(id) else { return };
         let studio = waiting.studio;
         let told = matches!(waiting.who, Waiter::Caller(_) | Waiter::Operation(_));
+        if let (Waiter::Run(run), Ran::Never) = (&waiting.who, ran) {
+            self.set_stage(run, Stage::Plans);
+        }
         if told && ran != Ran::Unknown && !matches!(waiting.what, What::Run(_)) {
             self.finish(waiting.who, Err(error), ran);
         } else {
@@ -184,28 +188,25 @@ impl Bridge {
             (Waiter::Run(run), _) => self.run_failed(&run, error.clone()),
             (Waiter::Probe { newer }, _) => self.give_way(studio, newer),
             (who, What::Request { request, sent: true, .. }) => {
-                let operation = match &who {
-                    Waiter::Operation(id) => Some(id.clone()),
-                    _ => None,
-                };
-                self.late.insert(studio, request, operation);
+                self.late.insert(studio, request, operation_of(&who));
                 self.finish(who, Err(error.clone().ask_get_call(id.as_str())), Ran::Unknown);
             }
             (who, What::Request { sent: false, .. } | What::CatchUp(_)) => {
                 self.finish(who, Err(error.not_sent()), Ran::Never);
             }
             (who, What::Play(_)) => self.finish(who, Err(error.clone()), Ran::Unknown),
-            (who, What::Run(run)) => {
-                let ran = if self.changes_something(&run) { Ran::Unknown } else { Ran::Never };
-                self.forget_run(&run);
-                self.finish(who, Err(error.clone()), ran);
+            (who, What::Run(run)) if self.let_run_go(&run) => {
+                self.late.insert_run(studio, id.clone(), operation_of(&who));
+                self.finish(who, Err(error.clone().ask_get_call(id.as_str())), Ran::Unknown);
             }
+            (who, What::Run(_)) => self.finish(who, Err(error.not_sent()), Ran::Never),
         }
     }
 
     /// Everything that waits for this Studio ends with `error`.
     pub(super) fn fail_all_of(&mut self, key: StudioKey, error: &ToolError) {
         self.lanes.forget(key);
+        self.turns.forget(key);
         // Runs first: their end takes their requests with them.
         for runs_only in [true, false] {
             for (id, waiting) in
@@ -272,7 +273,8 @@ impl Bridge {
                     self.cancel(&id, studio, CancelReason::Aborted);
                     self.late.insert(studio, request, None);
                 }
-                What::Run(run) => self.abandon_run(&run),
+                What::Run(run) if self.let_run_go(&run) => self.late.insert_run(studio, id, None),
+                What::Run(_) => {}
                 What::Request { .. } | What::CatchUp(_) => self.lanes.give_up(studio, &id),
                 What::Play(_) => {}
             }
@@ -295,7 +297,11 @@ impl Bridge {
 
     /// Nobody waits for it, but the plugin may still be at it.
     pub(super) fn is_given_up(&self, waiting: &Waiting) -> bool {
-        matches!(&waiting.who, Waiter::Operation(id) if self.operations.is_given_up(id))
+        match &waiting.who {
+            Waiter::Operation(id) => self.operations.is_given_up(id),
+            Waiter::Run(id) => self.is_run_given_up(id),
+            Waiter::Caller(_) | Waiter::Probe { .. } => false,
+        }
     }
 
     pub(super) fn progress(&mut self, id: &RequestId, progress: f64, total: Option<f64>, message: Option<String>) {
@@ -317,6 +323,13 @@ pub(super) fn never_sent(studio: &str, why: &str) -> ToolError {
         format!("never sent to {studio}: {why}"),
         "call again; `status` says what runs there",
     )
+}
+
+fn operation_of(who: &Waiter) -> Option<OperationId> {
+    match who {
+        Waiter::Operation(id) => Some(id.clone()),
+        Waiter::Caller(_) | Waiter::Run(_) | Waiter::Probe { .. } => None,
+    }
 }
 
 /// The callers of an operation each have a deadline; the operation itself has none.

@@ -15,8 +15,10 @@ mod links;
 mod live;
 mod operations;
 mod places;
-mod plans;
+mod plan_parts;
 mod play;
+mod run_ends;
+mod run_turns;
 mod runs;
 mod targets;
 #[cfg(test)]
@@ -33,8 +35,9 @@ use std::{
 pub use events::{Effect, Event, Work, Worked};
 use late::Late;
 pub use late::{CallRecord, CallState};
-use operations::Operations;
+use operations::{Operations, Ran};
 pub use places::PlacePolicy;
+use run_turns::RunTurns;
 use runs::ActiveRun;
 pub use runs::StudioScript;
 
@@ -169,6 +172,7 @@ pub struct Bridge {
     operations: Operations,
     lanes: Lanes,
     leases: Leases,
+    turns: RunTurns,
     late: Late,
     runs: HashMap<RunId, ActiveRun>,
     next_beat: Moment,
@@ -237,6 +241,7 @@ impl Bridge {
             operations: Operations::default(),
             lanes: Lanes::default(),
             leases: Leases::default(),
+            turns: RunTurns::default(),
             late: Late::default(),
             runs: HashMap::new(),
             next_beat: HEARTBEAT,

@@ -1,4 +1,4 @@
-//! Plans go out in parts.
+//! A plan goes out in parts, each when the one before was taken.
 
 use std::collections::VecDeque;
 
