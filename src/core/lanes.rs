@@ -1,9 +1,16 @@
-//! Whose turn it is: in each Studio, calls that change something run one at a time, first come
+//! Whose turn it is: in each DataModel, calls that change something run one at a time, first come
 //! first served. A lane is held until the plugin is done with the call, whoever still waits for it.
+//!
+//! The DataModels of one Studio are apart: what runs in the server of a play test and in its clients
+//! changes nothing of the place, nor of each other, and code in one may wait for code in another.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{calls::Moment, ids::RequestId, studios::StudioKey};
+use super::{
+    calls::Moment,
+    ids::{LogicalId, RequestId},
+    studios::{DataModel, StudioKey},
+};
 
 /// How many calls are remembered that ran in a Studio when it was given up.
 const LOST: usize = 64;
@@ -11,8 +18,8 @@ const LOST: usize = 64;
 /// The lanes of all Studios.
 #[derive(Debug, Default)]
 pub struct Lanes {
-    lanes: BTreeMap<StudioKey, Lane>,
-    lost: VecDeque<Holder>,
+    lanes: BTreeMap<DataModel, Lane>,
+    lost: VecDeque<Lost>,
 }
 
 #[derive(Debug)]
@@ -26,6 +33,13 @@ struct Lane {
 struct Place {
     request: RequestId,
     tool: String,
+}
+
+/// What held a lane when its Studio was given up.
+#[derive(Debug)]
+struct Lost {
+    client: Option<LogicalId>,
+    holder: Holder,
 }
 
 /// The call that holds a lane.
@@ -49,28 +63,26 @@ impl Holder {
 
 impl Lanes {
     /// A call comes. `true`: it is its turn.
-    pub fn enter(&mut self, studio: StudioKey, request: RequestId, tool: &str, now: Moment) -> bool {
+    pub fn enter(&mut self, data_model: DataModel, request: RequestId, tool: &str, now: Moment) -> bool {
         let place = Place { request, tool: tool.to_owned() };
-        match self.lanes.get_mut(&studio) {
+        match self.lanes.get_mut(&data_model) {
             Some(lane) => {
                 lane.queue.push_back(place);
                 false
             }
             None => {
-                self.lanes.insert(studio, Lane { holder: Holder::new(place, now), queue: VecDeque::new() });
+                self.lanes.insert(data_model, Lane { holder: Holder::new(place, now), queue: VecDeque::new() });
                 true
             }
         }
     }
 
-    /// A call is over. If it held the lane: the one whose turn it is now, if any.
+    /// A call of this link is over. If it held a lane: the one whose turn it is now, if any.
     pub fn leave(&mut self, studio: StudioKey, request: &RequestId, now: Moment) -> Option<RequestId> {
-        let lane = self.lanes.get_mut(&studio)?;
-        if lane.holder.request != *request {
-            return None;
-        }
+        let (data_model, lane) = self.of_mut(studio).find(|(_, lane)| lane.holder.request == *request)?;
         let Some(next) = lane.queue.pop_front() else {
-            self.lanes.remove(&studio);
+            let data_model = data_model.clone();
+            self.lanes.remove(&data_model);
             return None;
         };
         lane.holder = Holder::new(next, now);
@@ -79,63 +91,91 @@ impl Lanes {
 
     /// A call that waits no longer does. Whoever holds the lane keeps it.
     pub fn give_up(&mut self, studio: StudioKey, request: &RequestId) {
-        if let Some(lane) = self.lanes.get_mut(&studio) {
+        for (_, lane) in self.of_mut(studio) {
             lane.queue.retain(|place| place.request != *request);
         }
     }
 
     /// The holder was sent as number `n`.
     pub fn sent(&mut self, studio: StudioKey, request: &RequestId, n: Option<u64>) {
-        if let Some(lane) = self.lanes.get_mut(&studio).filter(|lane| lane.holder.request == *request) {
+        if let Some((_, lane)) = self.of_mut(studio).find(|(_, lane)| lane.holder.request == *request) {
             lane.holder.n = n;
         }
     }
 
-    /// The Studio has left, and everything in it. What runs there is remembered, for it may return.
+    /// The link is given up, and everything behind it. What runs there is remembered, for it may return.
     pub fn forget(&mut self, studio: StudioKey) {
-        if let Some(lane) = self.lanes.remove(&studio) {
-            self.lost.push_back(lane.holder);
-            let surplus = self.lost.len().saturating_sub(LOST);
-            self.lost.drain(..surplus);
-        }
+        let gone: Vec<(DataModel, Lane)> =
+            self.lanes.extract_if(.., |data_model, _| data_model.studio == studio).collect();
+        self.lost.extend(gone.into_iter().map(|(at, lane)| Lost { client: at.client, holder: lane.holder }));
+        let surplus = self.lost.len().saturating_sub(LOST);
+        self.lost.drain(..surplus);
     }
 
-    /// A Studio is here that was given up before, and still runs what `runs` names.
+    /// A DataModel is gone for good, with what ran in it.
+    pub fn end(&mut self, data_model: &DataModel) {
+        self.lanes.remove(data_model);
+    }
+
+    /// A link is here that was given up before, and whatever `runs` names still runs behind it.
     pub fn returned(&mut self, studio: StudioKey, runs: impl Fn(&RequestId) -> bool) {
-        let Some(index) = self.lost.iter().position(|holder| runs(&holder.request)) else { return };
-        let holder = self.lost.remove(index).expect("found above");
-        self.lanes.entry(studio).or_insert(Lane { holder, queue: VecDeque::new() });
+        let (back, lost): (VecDeque<Lost>, _) =
+            std::mem::take(&mut self.lost).into_iter().partition(|lost| runs(&lost.holder.request));
+        self.lost = lost;
+        for Lost { client, holder } in back {
+            let data_model = DataModel { studio, client };
+            self.lanes.entry(data_model).or_insert(Lane { holder, queue: VecDeque::new() });
+        }
     }
 
     /// What `from` was at is `to`'s now: both were one.
     pub fn hand_over(&mut self, from: StudioKey, to: StudioKey) {
-        let Some(Lane { holder, queue }) = self.lanes.remove(&from) else { return };
-        match self.lanes.get_mut(&to) {
-            Some(lane) => lane.queue.extend(queue),
-            None => {
-                self.lanes.insert(to, Lane { holder, queue });
+        let gone: Vec<(DataModel, Lane)> =
+            self.lanes.extract_if(.., |data_model, _| data_model.studio == from).collect();
+        for (DataModel { client, .. }, Lane { holder, queue }) in gone {
+            let data_model = DataModel { studio: to, client };
+            match self.lanes.get_mut(&data_model) {
+                Some(lane) => lane.queue.extend(queue),
+                None => {
+                    self.lanes.insert(data_model, Lane { holder, queue });
+                }
             }
         }
     }
 
-    /// Who holds the lane.
-    pub fn holder(&self, studio: StudioKey) -> Option<&Holder> {
-        self.lanes.get(&studio).map(|lane| &lane.holder)
+    /// Who holds the lane of a DataModel, and how many wait for it.
+    pub fn holder(&self, data_model: &DataModel) -> Option<(&Holder, usize)> {
+        self.lanes.get(data_model).map(|lane| (&lane.holder, lane.queue.len()))
     }
 
-    /// Who waits, the next one first.
-    pub fn queue(&self, studio: StudioKey) -> impl Iterator<Item = &RequestId> {
-        self.lanes.get(&studio).into_iter().flat_map(|lane| lane.queue.iter().map(|place| &place.request))
+    /// Who holds the lanes behind a link.
+    pub fn holders(&self, studio: StudioKey) -> impl Iterator<Item = &Holder> {
+        self.of(studio).map(|lane| &lane.holder)
+    }
+
+    /// Who waits behind a link, with how many come before.
+    pub fn queues(&self, studio: StudioKey) -> impl Iterator<Item = (usize, &RequestId)> {
+        self.of(studio).flat_map(|lane| (1..).zip(lane.queue.iter().map(|place| &place.request)))
     }
 
     /// How many calls come before this one, if it waits.
     pub fn before(&self, studio: StudioKey, request: &RequestId) -> Option<usize> {
-        self.queue(studio).position(|queued| queued == request).map(|index| index + 1)
+        self.queues(studio).find(|(_, queued)| *queued == request).map(|(before, _)| before)
     }
 
     /// Nobody holds any.
     pub fn is_empty(&self) -> bool {
         self.lanes.is_empty()
+    }
+
+    fn of(&self, studio: StudioKey) -> impl Iterator<Item = &Lane> {
+        let first = DataModel { studio, client: None };
+        self.lanes.range(first..).take_while(move |(at, _)| at.studio == studio).map(|(_, lane)| lane)
+    }
+
+    fn of_mut(&mut self, studio: StudioKey) -> impl Iterator<Item = (&DataModel, &mut Lane)> {
+        let first = DataModel { studio, client: None };
+        self.lanes.range_mut(first..).take_while(move |(at, _)| at.studio == studio)
     }
 }
 
@@ -147,6 +187,20 @@ mod tests {
     const ONE: StudioKey = StudioKey::for_tests(1);
     const TWO: StudioKey = StudioKey::for_tests(2);
 
+    /// The link's own DataModel.
+    fn own(studio: StudioKey) -> DataModel {
+        DataModel { studio, client: None }
+    }
+
+    fn client(studio: StudioKey, id: &str) -> DataModel {
+        DataModel { studio, client: Some(id.into()) }
+    }
+
+    /// Who holds the lane of the link's own DataModel.
+    fn holder(lanes: &Lanes, studio: StudioKey) -> Option<&Holder> {
+        lanes.holder(&own(studio)).map(|(holder, _)| holder)
+    }
+
     fn id(name: &str) -> RequestId {
         name.into()
     }
@@ -156,19 +210,19 @@ mod tests {
     }
 
     fn waiting(lanes: &Lanes) -> Vec<&str> {
-        lanes.queue(ONE).map(RequestId::as_str).collect()
+        lanes.queues(ONE).map(|(_, request)| request.as_str()).collect()
     }
 
     #[test]
     fn calls_take_turns_in_the_order_they_came() {
         let mut lanes = Lanes::default();
-        assert!(lanes.enter(ONE, id("a"), "run_code", at(1)));
-        assert!(!lanes.enter(ONE, id("b"), "run_code", at(2)));
-        assert!(!lanes.enter(ONE, id("c"), "sync", at(3)));
+        assert!(lanes.enter(own(ONE), id("a"), "run_code", at(1)));
+        assert!(!lanes.enter(own(ONE), id("b"), "run_code", at(2)));
+        assert!(!lanes.enter(own(ONE), id("c"), "sync", at(3)));
         assert_eq!((lanes.before(ONE, &id("b")), lanes.before(ONE, &id("c"))), (Some(1), Some(2)));
         assert_eq!((lanes.before(ONE, &id("a")), waiting(&lanes)), (None, vec!["b", "c"]));
         assert_eq!(lanes.leave(ONE, &id("a"), at(5)), Some(id("b")));
-        let holder = lanes.holder(ONE).expect("b");
+        let holder = holder(&lanes, ONE).expect("b");
         assert_eq!((holder.request.as_str(), holder.since, holder.tool.as_str()), ("b", at(5), "run_code"));
         assert_eq!(lanes.leave(ONE, &id("b"), at(6)), Some(id("c")));
         assert_eq!(lanes.leave(ONE, &id("c"), at(7)), None);
@@ -179,7 +233,7 @@ mod tests {
     fn whoever_gives_up_in_the_queue_moves_nobody_else() {
         let mut lanes = Lanes::default();
         for name in ["a", "b", "c"] {
-            lanes.enter(ONE, id(name), "run_code", at(0));
+            lanes.enter(own(ONE), id(name), "run_code", at(0));
         }
         for name in ["b", "never", "a"] {
             lanes.give_up(ONE, &id(name));
@@ -187,33 +241,51 @@ mod tests {
         assert_eq!((lanes.leave(ONE, &id("c"), at(1)), waiting(&lanes)), (None, vec!["c"]), "it does not hold it");
         assert_eq!(lanes.leave(ONE, &id("a"), at(1)), Some(id("c")));
         assert_eq!(lanes.leave(ONE, &id("a"), at(2)), None, "it left before");
-        assert_eq!(lanes.holder(ONE).map(|holder| holder.request.clone()), Some(id("c")));
+        assert_eq!(holder(&lanes, ONE).map(|holder| holder.request.clone()), Some(id("c")));
     }
 
     #[test]
     fn studios_do_not_wait_for_each_other() {
         let mut lanes = Lanes::default();
-        assert!(lanes.enter(ONE, id("a"), "run_code", at(0)));
-        assert!(lanes.enter(TWO, id("b"), "run_code", at(0)));
+        assert!(lanes.enter(own(ONE), id("a"), "run_code", at(0)));
+        assert!(lanes.enter(own(TWO), id("b"), "run_code", at(0)));
         lanes.sent(TWO, &id("b"), Some(7));
         lanes.sent(ONE, &id("b"), Some(8));
-        assert_eq!((lanes.holder(TWO).and_then(|b| b.n), lanes.holder(ONE).and_then(|a| a.n)), (Some(7), None));
+        assert_eq!((holder(&lanes, TWO).and_then(|b| b.n), holder(&lanes, ONE).and_then(|a| a.n)), (Some(7), None));
         lanes.forget(ONE);
-        assert!(lanes.holder(ONE).is_none() && lanes.holder(TWO).is_some());
+        assert!(holder(&lanes, ONE).is_none() && holder(&lanes, TWO).is_some());
         lanes.hand_over(TWO, ONE);
-        assert!(lanes.holder(TWO).is_none() && lanes.holder(ONE).is_some());
+        assert!(holder(&lanes, TWO).is_none() && holder(&lanes, ONE).is_some());
     }
 
     #[test]
     fn what_still_runs_in_a_studio_that_was_given_up_holds_its_lane_when_it_returns() {
         let mut lanes = Lanes::default();
-        lanes.enter(ONE, id("a"), "run_code", at(0));
-        lanes.enter(ONE, id("b"), "run_code", at(0));
+        lanes.enter(own(ONE), id("a"), "run_code", at(0));
+        lanes.enter(own(ONE), id("b"), "run_code", at(0));
         lanes.forget(ONE);
         lanes.returned(TWO, |request| *request == id("b"));
         assert!(lanes.is_empty(), "it only waited");
         lanes.returned(TWO, |request| *request == id("a"));
-        assert!(!lanes.enter(TWO, id("c"), "run_code", at(1)));
+        assert!(!lanes.enter(own(TWO), id("c"), "run_code", at(1)));
         assert_eq!(lanes.leave(TWO, &id("a"), at(2)), Some(id("c")));
+    }
+    #[test]
+    fn the_data_models_of_a_studio_do_not_wait_for_each_other() {
+        let mut lanes = Lanes::default();
+        for (data_model, name) in [(own(ONE), "a"), (client(ONE, "x"), "b"), (client(ONE, "y"), "c"), (own(TWO), "d")] {
+            assert!(lanes.enter(data_model, id(name), "run_code", at(0)), "{name}");
+        }
+        assert!(!lanes.enter(client(ONE, "x"), id("e"), "run_code", at(1)));
+        lanes.sent(ONE, &id("b"), Some(4));
+        assert_eq!(lanes.holder(&client(ONE, "x")).map(|(holder, queued)| (holder.n, queued)), Some((Some(4), 1)));
+        assert_eq!(lanes.holders(ONE).count(), 3);
+        assert_eq!((lanes.before(ONE, &id("e")), lanes.leave(ONE, &id("b"), at(2))), (Some(1), Some(id("e"))));
+        lanes.end(&client(ONE, "x"));
+        assert_eq!((lanes.leave(ONE, &id("e"), at(3)), lanes.holders(ONE).count()), (None, 2));
+        lanes.forget(ONE);
+        assert_eq!((lanes.holders(ONE).count(), lanes.holders(TWO).count()), (0, 1));
+        lanes.returned(TWO, |request| *request == id("c"));
+        assert!(!lanes.enter(client(TWO, "y"), id("f"), "run_code", at(4)), "what ran in a client runs there still");
     }
 }

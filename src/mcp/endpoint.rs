@@ -58,7 +58,7 @@ impl McpEndpoint {
                 .with_json_response(!sessions)
                 .with_cancellation_token(streams.clone());
             let handler = handler.clone();
-            StreamableHttpService::new(move || Ok(handler.clone()), Arc::clone(&manager), config)
+            StreamableHttpService::new(move || Ok(handler.session()), Arc::clone(&manager), config)
         };
         Self { with_sessions: service(true), stateless: service(false), sessions: Sessions::new(manager), streams }
     }

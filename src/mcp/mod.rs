@@ -3,6 +3,7 @@
 mod answers;
 mod args;
 mod backend;
+mod caller;
 mod endpoint;
 mod error;
 mod get_call;
@@ -10,6 +11,7 @@ mod handler;
 mod journal;
 mod messages;
 mod operations;
+mod playing;
 mod printed;
 mod schema;
 mod sessions;

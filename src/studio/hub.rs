@@ -27,6 +27,7 @@ use crate::{
         bridge::{Answer, Bridge, Call, CallerId, Event, Introduction, PlacePolicy},
         error::ToolError,
         ids::{RequestId, ServerId},
+        play::OwnerId,
         studios::LinkId,
     },
     session::ServeSession,
@@ -69,6 +70,8 @@ pub struct Hub {
     next_link: Arc<AtomicU64>,
     next_caller: Arc<AtomicU64>,
     links: TaskTracker,
+    /// Whose calls these are.
+    owner: OwnerId,
 }
 
 /// What reaches the owner in order.
@@ -98,6 +101,7 @@ impl Hub {
             next_link: Arc::default(),
             next_caller: Arc::default(),
             links: TaskTracker::new(),
+            owner: OwnerId(0),
         };
         let project = config.session.project();
         let intro = Introduction {
@@ -123,6 +127,22 @@ impl Hub {
         };
         tokio::spawn(owner.run(config.shutdown));
         hub
+    }
+
+    /// The same hub, for the calls of `owner`.
+    pub fn of(&self, owner: OwnerId) -> Self {
+        Self { owner, ..self.clone() }
+    }
+
+    /// Whose calls these are.
+    pub fn owner(&self) -> OwnerId {
+        self.owner
+    }
+
+    /// `owner` calls no more.
+    pub fn owner_left(&self, owner: OwnerId) {
+        // Without a bridge there is nothing to let go of.
+        let _ = self.urgent.send(Event::OwnerLeft(owner));
     }
 
     /// Serve one Studio's WebSocket until it ends.

@@ -12,6 +12,7 @@ mod live;
 mod messages;
 mod operations;
 mod parts;
+mod play;
 mod recovery;
 mod rojo;
 mod security;

@@ -16,8 +16,9 @@ use rojo_mcp::{
         error::ErrorCode,
         ids::OperationId,
         operations::Claim,
-        studios::LinkStatus,
+        status::LinkStatus,
         sync::{SyncArgs, SyncStatus},
+        targets::Target,
         text::TextHash,
     },
     mcp::Backend,
@@ -141,7 +142,8 @@ impl Caller {
             tool: "run_code".into(),
             args_hash: TextHash::of(&command).to_string(),
         });
-        let ask = Ask::Tool { name: "run_code", args: json!({ "command": command }), changes: true };
+        let ask =
+            Ask::Tool { name: "run_code", args: json!({ "command": command }), changes: true, target: Target::Edit };
         match self.ask(key, ask, claim).await {
             Ok(Answer::Tool(response)) => {
                 assert_eq!((self.returned)(&response), json!([key, self.place]), "the answer of another call");

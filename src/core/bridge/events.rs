@@ -9,6 +9,7 @@ use crate::core::{
     ids::{InstanceId, NodeId, OperationId, RequestId, RunId},
     journal::Entry,
     operations::{Intent, Intention, Outcome},
+    play::OwnerId,
     protocol::{FrameError, Patch, PluginFrame, ServerFrame, TreePart},
     studios::LinkId,
     sync::{Begun, Cleared, Draft, FileWrite, MergeJob, Merged, NodeView, Recalled, Undo, Wrote},
@@ -110,6 +111,8 @@ pub enum Event {
     Places(PlacePolicy),
     /// Official plugins have live sockets, or have none any more.
     Official(bool),
+    /// A client of ours is gone.
+    OwnerLeft(OwnerId),
     /// Time has passed.
     Tick,
     /// The server stops.

@@ -171,6 +171,7 @@ impl Bridge {
             let tool = match &waiting.what {
                 What::Request { request, .. } => tool_of(&request.body),
                 What::Run(_) | What::CatchUp(_) => "sync",
+                What::Play(_) => "start_stop_play",
             };
             return Some(CallRecord { tool: tool.to_owned(), operation: None, state: self.state_of(&id), id });
         }

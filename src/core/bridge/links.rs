@@ -8,8 +8,8 @@ use crate::core::{
     ids::{InstanceId, RequestId},
     protocol::{
         AckDisposition, CancelReason, FrameError, HEARTBEAT, HELLO_DEADLINE, Hello, HelloLevel1, Limits,
-        MAX_FRAME_BYTES, MAX_PART_BYTES, MAX_PENDING_BYTES, Notice, PROTOCOL, PluginFrame, RejectCode, ServerFrame,
-        Welcome,
+        MAX_FRAME_BYTES, MAX_PART_BYTES, MAX_PENDING_BYTES, Notice, PROTOCOL, PluginFrame, RejectCode, Role,
+        ServerFrame, Welcome,
     },
     studios::{LinkId, MAX_STUDIOS, StudioKey, TreeState},
 };
@@ -164,7 +164,8 @@ impl Bridge {
         let old = studio.link.replace(link);
         studio.lost_at = None;
         studio.heard_at = now;
-        studio.tree = TreeState::wanted();
+        studio.tree = if studio.takes_tree() { TreeState::wanted() } else { TreeState::None };
+        studio.clients.doubt();
         studio.gathered = Gathered::default();
         if let Some(old) = old.filter(|old| *old != link) {
             self.close(old, "the same plugin connected again");
@@ -174,7 +175,9 @@ impl Bridge {
     }
 
     fn welcome(&mut self, link: LinkId, key: StudioKey, instance_id: Option<InstanceId>) {
-        let Some(level1) = self.studios.get(key).and_then(|studio| studio.hello.level1.as_ref()) else { return };
+        let Some(studio) = self.studios.get(key) else { return };
+        let Some(level1) = &studio.hello.level1 else { return };
+        let takes_tree = studio.takes_tree();
         let welcome = Welcome {
             protocol: PROTOCOL.min(level1.protocol),
             server_version: self.intro.server_version.clone(),
@@ -191,7 +194,9 @@ impl Bridge {
             },
         };
         self.send(link, ServerFrame::Notice(Notice::Welcome(welcome)));
-        self.effects.push(Effect::BuildTree { link });
+        if takes_tree {
+            self.effects.push(Effect::BuildTree { link });
+        }
     }
 
     /// After a return: send again what provably never arrived, in order; give up what arrived and
@@ -210,7 +215,7 @@ impl Bridge {
                 What::Request { request, sent: true, .. } => {
                     Some((request.n.unwrap_or(0), id.clone(), self.is_given_up(waiting)))
                 }
-                What::Request { .. } | What::Run(_) | What::CatchUp(_) => None,
+                What::Request { .. } | What::Run(_) | What::CatchUp(_) | What::Play(_) => None,
             })
             .collect();
         sent.sort_unstable();
@@ -245,7 +250,10 @@ impl Bridge {
                 self.result(now, key, result);
             }
             PluginFrame::Cancelled { request_id } => self.cancelled(now, key, &request_id),
-            PluginFrame::StillRunning { .. } | PluginFrame::Alive => {}
+            PluginFrame::StillRunning { .. } => {}
+            PluginFrame::Alive => self.drop_doubted(now, key),
+            PluginFrame::Attach { logical_id, role, player } => self.attach(link, key, logical_id, role, player),
+            PluginFrame::Detach { logical_id } => self.detach(now, key, &logical_id),
             PluginFrame::Taken { request_id: None, part } => self.tree_part_taken(link, key, part),
             PluginFrame::Taken { request_id: Some(id), part } => self.plan_part_taken(link, &id, part),
             PluginFrame::Facts { request_id, part, facts } => self.facts_part(key, request_id, part, facts),
@@ -258,13 +266,7 @@ impl Bridge {
             PluginFrame::Progress { request_id, progress, total, message } => {
                 self.progress(&request_id, progress, total, message);
             }
-            PluginFrame::RobloxLog { message, level } => {
-                let studio = self.studio_name(key);
-                if let Some(studio) = self.studios.get_mut(key) {
-                    studio.console.push(level.into(), message.clone());
-                }
-                self.effects.push(Effect::Output { studio, level, message });
-            }
+            PluginFrame::RobloxLog { message, level, logical_id } => self.printed(key, logical_id, level, message),
             PluginFrame::Bye { reason } => self.leave(key, &reason),
             PluginFrame::Hello(_) | PluginFrame::Unknown { .. } => self.ignored_frames += 1,
         }
@@ -300,7 +302,7 @@ impl Bridge {
         let Some(Link::Of(key)) = self.links.remove(&link) else { return };
         let Some(studio) = self.studios.get_mut(key).filter(|studio| studio.link == Some(link)) else { return };
         studio.link = None;
-        if !studio.is_level1() {
+        if !studio.is_level1() || studio.ending {
             return self.leave(key, &format!("its link closed: {reason}"));
         }
         studio.lost_at = Some(now);
@@ -311,12 +313,15 @@ impl Bridge {
 
     /// A Studio is gone for good: everything it had settles now.
     pub(super) fn leave(&mut self, key: StudioKey, why: &str) {
+        self.hand_on_play(key);
         let Some(studio) = self.studios.remove(key) else { return };
         if let Some(link) = studio.link {
             self.close(link, why);
         }
         self.note(format!("{} has left: {why}", studio.name));
-        let error = if studio.is_level1() {
+        let error = if studio.role() != Role::Edit {
+            ToolError::play_ended(&studio.name)
+        } else if studio.is_level1() {
             ToolError::studio_left(&studio.name)
         } else {
             ToolError::outcome_unknown(&studio.name, why)

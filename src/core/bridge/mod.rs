@@ -6,6 +6,7 @@
 
 mod bases;
 mod calls;
+mod clients;
 mod copies;
 mod events;
 mod late;
@@ -15,9 +16,11 @@ mod live;
 mod operations;
 mod places;
 mod plan_parts;
+mod play;
 mod run_ends;
 mod run_turns;
 mod runs;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod ticks;
@@ -45,9 +48,12 @@ use super::{
     ids::{NodeId, OperationId, RequestId, RunId, ServerId, TreeId},
     lanes::Lanes,
     operations::Claim,
+    play::{Goal, Leases, OwnerId, PlayMode},
     protocol::{HEARTBEAT, PlanOp, Request, RequestBody, ServerFrame},
-    studios::{LinkId, StudioKey, StudioStatus, Studios},
+    status::StudioStatus,
+    studios::{LinkId, StudioKey, Studios},
     sync::{Receipt, SyncArgs},
+    targets::Target,
     text::TextHash,
 };
 
@@ -79,6 +85,8 @@ pub enum Ask {
         args: serde_json::Value,
         /// It may change something, so it waits for its turn.
         changes: bool,
+        /// In which DataModel.
+        target: Target,
     },
     /// Studio's text of a script.
     GetScript {
@@ -88,9 +96,26 @@ pub enum Ask {
         from_draft: bool,
     },
     /// What it printed. Settled at once; a foreign plugin is asked.
-    Console(Query),
+    Console {
+        /// Which DataModel.
+        target: Target,
+        /// Which lines.
+        query: Query,
+    },
+    /// Whether it edits or plays, as the DataModel says; `None`: the one that says it of all.
+    Mode {
+        /// Which DataModel.
+        target: Option<Target>,
+    },
     /// A sync run.
     Sync(SyncArgs),
+    /// Start or end a play test.
+    Play {
+        /// What is wanted.
+        mode: PlayMode,
+        /// Who holds the lease of a test that starts.
+        owner: OwnerId,
+    },
     /// What became of a call, by the id of its request or operation. Settled at once.
     GetCall(String),
     /// How things are. Needs no Studio and is settled at once.
@@ -146,6 +171,7 @@ pub struct Bridge {
     calls: Calls<Waiting>,
     operations: Operations,
     lanes: Lanes,
+    leases: Leases,
     turns: RunTurns,
     late: Late,
     runs: HashMap<RunId, ActiveRun>,
@@ -199,6 +225,8 @@ enum What {
     Run(RunId),
     /// The disk is read before this is sent.
     CatchUp(RequestBody),
+    /// The plugin does it; the DataModels must still say so.
+    Play(Goal),
 }
 
 impl Bridge {
@@ -212,6 +240,7 @@ impl Bridge {
             calls: Calls::default(),
             operations: Operations::default(),
             lanes: Lanes::default(),
+            leases: Leases::default(),
             turns: RunTurns::default(),
             late: Late::default(),
             runs: HashMap::new(),
@@ -244,9 +273,11 @@ impl Bridge {
             Event::Worked { run, done } => self.worked(now, &run, done),
             Event::Places(places) => self.apply_places(now, places),
             Event::Tick => self.tick(now),
+            Event::OwnerLeft(owner) => self.leases.owner_left(owner, now),
             Event::Official(linked) => self.official = linked,
             Event::Shutdown => self.shutdown(),
         }
+        self.play_turn();
         self.live_turn(now);
         std::mem::take(&mut self.effects)
     }

@@ -8,7 +8,9 @@ mod live;
 mod loss;
 mod model;
 mod operations;
+mod play;
 mod runs;
+mod targets;
 mod trees;
 mod turns;
 
@@ -32,6 +34,7 @@ use crate::core::{
     protocol::{Node, Patch, PatchOp, PluginFrame, TreePart},
     studios::LinkId,
     sync::{Begun, SyncArgs, SyncStatus},
+    targets::Target,
     text::TextHash,
 };
 
@@ -314,12 +317,12 @@ fn with(base: Value, more: Value) -> Value {
 }
 
 fn run_code() -> Ask {
-    Ask::Tool { name: "run_code", args: json!({"command": "return 1"}), changes: true }
+    Ask::Tool { name: "run_code", args: json!({"command": "return 1"}), changes: true, target: Target::Edit }
 }
 
 /// As [`run_code`], of a tool that changes nothing.
 fn look() -> Ask {
-    Ask::Tool { name: "look", args: json!({"at": "it"}), changes: false }
+    Ask::Tool { name: "look", args: json!({"at": "it"}), changes: false, target: Target::Edit }
 }
 
 fn success(request: &str, response: &Value) -> Value {

@@ -19,12 +19,13 @@ impl Bridge {
         let silences = self.studios.iter().filter_map(silent_at);
         let beat = (!self.links.is_empty()).then_some(self.next_beat);
         let all = hellos.chain(graces).chain(silences).chain(beat).chain(self.calls.next_deadline());
-        let all = all.chain(self.operations.next_deadline());
+        let all = all.chain(self.operations.next_deadline()).chain(self.leases.next_expiry());
         all.min().unwrap_or(Moment::MAX)
     }
 
     pub(super) fn tick(&mut self, now: Moment) {
         self.expire_calls(now);
+        self.leases.expire(now);
         self.expire_hellos(now);
         self.expire_graces(now);
         self.drop_silent(now);
@@ -57,6 +58,7 @@ impl Bridge {
         for key in gone {
             let name = self.studio_name(key);
             let why = format!("its link was lost and did not come back within {} s", GRACE.as_secs());
+            self.hand_on_play(key);
             self.fail_all_of(key, &ToolError::outcome_unknown(&name, &why));
             self.leave(key, &why);
         }

@@ -7,7 +7,8 @@ use crate::core::{
     ids::RequestId,
     lanes::Holder,
     protocol::{Request, RequestBody, ServerFrame},
-    studios::{Busy, StudioKey},
+    status::Busy,
+    studios::{DataModel, StudioKey},
 };
 
 impl Bridge {
@@ -24,7 +25,8 @@ impl Bridge {
             return false;
         };
         let studio = *studio;
-        if self.lanes.enter(studio, id.clone(), tool_of(&request.body), now) {
+        let data_model = DataModel { studio, client: request.logical_id.clone() };
+        if self.lanes.enter(data_model, id.clone(), tool_of(&request.body), now) {
             return true;
         }
         let before = self.lanes.before(studio, id).unwrap_or_default();
@@ -99,15 +101,16 @@ impl Bridge {
         }
     }
 
-    /// The lane is held by a call that nobody waits for: it is free, unless the plugin is at it.
+    /// A lane is held by a call that nobody waits for: it is free, unless the plugin is at it.
     pub(super) fn free_lane(
         &mut self,
         now: Moment,
         key: StudioKey,
         is_there: impl Fn(&RequestId, Option<u64>) -> bool,
     ) {
-        let Some(Holder { request, n, .. }) = self.lanes.holder(key).cloned() else { return };
-        if self.calls.get(&request).is_none() && !is_there(&request, n) {
+        let free = |Holder { request, n, .. }: &&Holder| self.calls.get(request).is_none() && !is_there(request, *n);
+        let over: Vec<RequestId> = self.lanes.holders(key).filter(free).map(|holder| holder.request.clone()).collect();
+        for request in over {
             self.leave_lane(now, key, &request);
         }
     }
@@ -119,7 +122,7 @@ impl Bridge {
             .settle_where(|call| call.studio == key && matches!(call.what, What::Request { sent: false, .. }));
         for (id, waiting) in unsent {
             self.lanes.give_up(key, &id);
-            let error = ToolError::reconnecting(&self.studio_name(key));
+            let error = ToolError::reconnecting(&self.name_of(&waiting));
             self.fail_waiting(&id, waiting, &error);
         }
         self.fail_unsent_runs(key);
@@ -127,9 +130,10 @@ impl Bridge {
 
     /// Tell everyone in the queue how many are before them.
     pub(super) fn tell_places(&mut self, studio: StudioKey) {
-        let queue: Vec<RequestId> = self.lanes.queue(studio).cloned().collect();
-        for (before, id) in (1..).zip(&queue) {
-            self.tell_place(id, before);
+        let queue: Vec<(usize, RequestId)> =
+            self.lanes.queues(studio).map(|(before, id)| (before, id.clone())).collect();
+        for (before, id) in queue {
+            self.tell_place(&id, before);
         }
     }
 
@@ -152,15 +156,15 @@ impl Bridge {
         }
     }
 
-    /// What `status` says of a Studio's lane.
-    pub(super) fn busy(&self, now: Moment, studio: StudioKey) -> Option<Busy> {
-        let holder = self.lanes.holder(studio)?;
+    /// What `status` says of a DataModel's lane.
+    pub(super) fn busy(&self, now: Moment, data_model: &DataModel) -> Option<Busy> {
+        let (holder, queued) = self.lanes.holder(data_model)?;
         let call = self.operations.find(holder.request.as_str());
         Some(Busy {
             tool: holder.tool.clone(),
             call: call.map_or_else(|| holder.request.to_string(), |(operation, _, _)| operation.to_string()),
             seconds: now.saturating_sub(holder.since).as_secs(),
-            queued: self.lanes.queue(studio).count(),
+            queued,
         })
     }
 }

@@ -8,9 +8,11 @@
 //! Two levels share the socket. Level 0 is any plugin that says hello without `protocol`; it gets
 //! no frame that it does not know. Level 1 is ours.
 
+mod clients;
 mod fields;
 mod from_plugin;
 mod plan;
+mod request_id;
 mod results;
 mod to_plugin;
 mod tree;

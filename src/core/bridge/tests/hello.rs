@@ -179,7 +179,7 @@ fn another_window_of_a_connected_place_is_refused() {
     assert_eq!(out.closed(first), None);
     assert_eq!(rig.studios(), ["place:11 Loading"]);
     rig.link(&with(hello("c", 11), json!({"role": "server"})));
-    assert_eq!(rig.studios(), ["place:11 Loading", "place:11/server Loading"], "another role is another Studio");
+    assert_eq!(rig.studios(), ["place:11 Loading"], "another role is another DataModel of the same Studio");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Changes take turns, reads do not; a lane is held until the plugin is done.
 
 use super::*;
-use crate::core::studios::Busy;
+use crate::core::status::Busy;
 
 impl Rig {
     /// Run code in the only Studio.

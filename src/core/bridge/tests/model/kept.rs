@@ -66,6 +66,6 @@ pub(super) fn change(number: u64, place: u64, otherwise: bool, patience: Duratio
         tool: "run_code".into(),
         args_hash: if otherwise { "of other code".into() } else { "of this code".into() },
     };
-    let ask = Ask::Tool { name: "run_code", args, changes: true };
+    let ask = Ask::Tool { name: "run_code", args, changes: true, target: Target::Edit };
     (Call { studio: Some(format!("place:{place}")), patience, ask, operation: Some(claim) }, answer)
 }

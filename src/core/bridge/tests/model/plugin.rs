@@ -121,7 +121,8 @@ impl Plugin {
             ServerFrame::Notice(Notice::Cancel { request_id, .. }) => self.cancel(&request_id),
             ServerFrame::Notice(Notice::Ack { request_id, .. }) => self.pending.retain(|(id, _)| *id != request_id),
             ServerFrame::Notice(
-                Notice::Patch(_)
+                Notice::Attached { .. }
+                | Notice::Patch(_)
                 | Notice::PlanPart { .. }
                 | Notice::Edited { .. }
                 | Notice::Rejected { .. }

@@ -288,7 +288,12 @@ impl World {
     fn call(&mut self, place: u64, ask: usize, patience: Duration) {
         let caller = CallerId(self.rig.callers + 1);
         let ask = match ask {
-            0 => Ask::Tool { name: "run_code", args: json!({"caller": caller.0, "place": place}), changes: true },
+            0 => Ask::Tool {
+                name: "run_code",
+                args: json!({"caller": caller.0, "place": place}),
+                changes: true,
+                target: Target::Edit,
+            },
             1 => Ask::GetScript { id: NodeId(caller.0.into()), from_draft: false },
             // A level-0 plugin takes no paths.
             _ if place == 3 => Ask::Sync(SyncArgs::default()),
