@@ -78,9 +78,7 @@ pub fn short(value: &Value) -> Value {
     match value {
         Value::String(text) if text.len() > LONGEST_KEPT => json!({ "sha1": TextHash::of(text).to_string() }),
         Value::Array(all) => all.iter().map(short).collect(),
-        Value::Object(all) => {
-            all.iter().map(|(key, value)| (key.clone(), short(value))).collect::<Map<_, _>>().into()
-        }
+        Value::Object(all) => all.iter().map(|(key, value)| (key.clone(), short(value))).collect::<Map<_, _>>().into(),
         other => other.clone(),
     }
 }

@@ -19,6 +19,7 @@ mod supervision;
 mod support;
 mod sync;
 mod sync_both_ways;
+mod sync_props;
 mod sync_undo;
 mod transcript;
 mod undo;

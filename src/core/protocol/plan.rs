@@ -143,9 +143,7 @@ impl PlanOp {
         }
         match self {
             Self::SetSource { source, .. } => 160 + source.len(),
-            Self::SetProperties { properties, expect, .. } => {
-                160 + values::weight(properties) + values::weight(expect)
-            }
+            Self::SetProperties { properties, expect, .. } => 160 + values::weight(properties) + values::weight(expect),
             Self::Add { node: new, .. } => 80 + node(new),
             Self::Remove { expect, .. } => 80 + expect.weight(),
             Self::Rename { name, expect, .. } => 160 + name.len() + expect.weight(),

@@ -55,7 +55,8 @@ pub(super) fn about(
     let push = (!pushed.is_empty()).then(|| push(id, view, change.clone(), pushed).then(Then::Properties(id, agreed)));
     let held = (!held.is_empty()).then(|| {
         let names = held.iter().map(|(name, _)| name.clone());
-        let all: Properties = names.filter_map(|name| Some((name.clone(), fact.properties.get(&name)?.clone()))).collect();
+        let all: Properties =
+            names.filter_map(|name| Some((name.clone(), fact.properties.get(&name)?.clone()))).collect();
         Decision::unresolved(shown(change, &view.properties, &all), reason(&held, forced))
     });
     push.into_iter().chain(held).collect()
@@ -96,7 +97,9 @@ fn reason(held: &[(String, bool)], forced: Option<&Forced>) -> String {
     let names: Vec<&str> = held.iter().map(|(name, _)| name.as_str()).collect();
     let names = names.join(", ");
     if matches!(forced, Some(Forced::Pull)) {
-        return format!("{names}: properties are not pulled into files that are there; write Studio's values into the file");
+        return format!(
+            "{names}: properties are not pulled into files that are there; write Studio's values into the file"
+        );
     }
     let both = if held.iter().all(|(_, settled)| *settled) { "not in the file" } else { "and the file has another" };
     format!(

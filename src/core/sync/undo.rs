@@ -73,10 +73,7 @@ pub(super) fn decide(
             result == ChangeResult::Done || (result == ChangeResult::Failed && line.properties.is_some())
         })
     };
-    lines
-        .filter(is_meant)
-        .filter_map(|line| back.line(line))
-        .collect()
+    lines.filter(is_meant).filter_map(|line| back.line(line)).collect()
 }
 
 struct Back<'a> {

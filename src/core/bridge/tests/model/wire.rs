@@ -83,8 +83,14 @@ pub(super) fn check_request(
 /// Any node is a script that carries its run's name.
 pub(super) fn view(id: NodeId, run: &RunId) -> NodeView {
     let source = Some(TEXT.to_owned());
-    let node =
-        NewNode { id, name: "New".into(), class_name: "ModuleScript".into(), source: source.clone(), properties: Default::default(), children: vec![] };
+    let node = NewNode {
+        id,
+        name: "New".into(),
+        class_name: "ModuleScript".into(),
+        source: source.clone(),
+        properties: Default::default(),
+        children: vec![],
+    };
     NodeView {
         parent: Some(NodeId(0)),
         path: run.to_string(),
