@@ -44,12 +44,24 @@ fn types() -> Vec<(&'static str, &'static str, Value, Value, &'static str)> {
         ("BrickColorValue", "Value", json!({ "BrickColor": 1 }), json!({ "BrickColor": 21 }), "Bright red"),
         ("Part", "CustomPhysicalProperties", physics(0.25), physics(0.5), "1, 0.5, 0.5, 1, 1"),
         ("RayValue", "Value", ray(0.0), ray(2.0), "{0, 2, 0}, {0, 0, 1}"),
-        ("UICorner", "CornerRadius", json!([0, 1]), json!([0.5, 8]), "0.5, 8"),
-        ("Frame", "Position", json!([[0, 0], [0, 0]]), json!([[0.5, 1], [1, -4]]), "{0.5, 1}, {1, -4}"),
-        ("ImageLabel", "SliceCenter", json!([[0, 0], [0, 0]]), json!([[1, 2], [3, 4]]), "1, 2, 3, 4"),
+        ("UICorner", "CornerRadius", json!({ "UDim": [0, 1] }), json!({ "UDim": [0.5, 8] }), "0.5, 8"),
+        (
+            "Frame",
+            "Position",
+            json!({ "UDim2": [[0, 0], [0, 0]] }),
+            json!({ "UDim2": [[0.5, 1], [1, -4]] }),
+            "{0.5, 1}, {1, -4}",
+        ),
+        (
+            "ImageLabel",
+            "SliceCenter",
+            json!({ "Rect": [[0, 0], [0, 0]] }),
+            json!({ "Rect": [[1, 2], [3, 4]] }),
+            "1, 2, 3, 4",
+        ),
         ("Frame", "AnchorPoint", json!([0, 0]), json!([0.5, 1]), "0.5, 1"),
         ("TextLabel", "FontFace", font("Regular"), font("Bold"), "Bold"),
-        ("ParticleEmitter", "Lifetime", json!([1, 2]), json!([3, 4]), "3 4"),
+        ("ParticleEmitter", "Lifetime", json!({ "NumberRange": [1, 2] }), json!({ "NumberRange": [3, 4] }), "3 4"),
         (
             "ParticleEmitter",
             "Size",
@@ -77,6 +89,7 @@ const SAY: &str = r"
         if kind == 'NumberRange' then return `{value.Min} {value.Max}` end
         if kind == 'NumberSequence' then return tostring(value.Keypoints[1].Value) end
         if kind == 'ColorSequence' then return tostring(value.Keypoints[1].Value.R) end
+        if kind == 'Rect' then return `{value.Min.X}, {value.Min.Y}, {value.Max.X}, {value.Max.Y}` end
         if kind == 'Font' then return value.Weight.Name end
         if kind == 'Faces' then return (value.Front and 'Front' or '') .. (value.Right and 'Right' or '') .. (value.Top and 'Top' or '') end
         if kind == 'Axes' then return (value.X and 'X' or '') .. (value.Y and 'Y' or '') .. (value.Z and 'Z' or '') end
@@ -204,7 +217,7 @@ async fn a_new_model_is_made_whole_and_goes_with_its_file() {
         "className": "Model",
         "attributes": { "Rojo_Target_PrimaryPart": "root", "level": 3 },
         "children": [
-            { "name": "Root", "className": "Part", "id": "root", "properties": { "Anchored": true, "Tags": ["hot"] },
+            { "name": "Root", "className": "Part", "attributes": { "Rojo_Id": "root" }, "properties": { "Anchored": true, "Tags": ["hot"] },
               "children": [{ "name": "Glow", "className": "PointLight", "properties": { "Range": 14 } }] },
             { "name": "Force", "className": "AlignPosition", "properties": { "Enabled": false } },
             { "name": "Parts", "className": "Folder" }
