@@ -40,7 +40,7 @@ impl Looker {
             parent: instance.parent().is_some().then(|| wire::node_id(instance.parent())),
             path: path_of(&state.tree, instance),
             class_name: instance.class_name().as_str().to_owned(),
-            fs_path: self.own_file(instance).map(|path| slashes(&relative(&self.folder, path))),
+            fs_path: self.file_of(&state.tree, instance).map(|path| slashes(&relative(&self.folder, path))),
             source: wire::source(&instance).map(str::to_owned),
             hash: state.hash(instance),
             properties: writable::properties(&instance),
@@ -53,6 +53,16 @@ impl Looker {
         let path = disk::normal(&self.folder.join(path));
         let ids = tree.get_ids_at_path(&path).iter().copied();
         ids.filter(|_| self.exists(&path)).collect()
+    }
+
+    /// Its own file; of what lies inside a model, the model's.
+    fn file_of<'a>(&self, tree: &'a RojoTree, instance: InstanceWithMeta<'a>) -> Option<&'a Path> {
+        let own = self.own_file(instance);
+        if own.is_some() || wire::source(&instance).is_some() {
+            return own;
+        }
+        let above = std::iter::successors(tree.get_instance(instance.parent()), |one| tree.get_instance(one.parent()));
+        above.map(|one| self.own_file(one)).find_map(|file| file)
     }
 
     /// The script's own file; of another instance the first of its paths that exists.

@@ -22,6 +22,7 @@ mod support;
 mod sync;
 mod sync_at_once;
 mod sync_both_ways;
+mod sync_props;
 mod sync_undo;
 mod transcript;
 mod undo;

@@ -60,8 +60,10 @@ pub struct PropertyBase {
 /// What a comparison that is under way would confirm, with the base of then.
 pub(super) type Unconfirmed = HashMap<NodeId, (Text, Option<Text>)>;
 
+/// A reference names a node of this process, so it is not kept: of references the files always win.
 fn text_of(properties: &Properties) -> Text {
-    let kept: Properties = properties.iter().map(|(name, value)| (name.clone(), short(value))).collect();
+    let lasting = properties.iter().filter(|(_, value)| value.get("Ref").is_none());
+    let kept: Properties = lasting.map(|(name, value)| (name.clone(), short(value))).collect();
     serde_json::to_string(&kept).unwrap_or_default().into()
 }
 

@@ -2,6 +2,7 @@
 
 mod extras;
 mod merges;
+mod properties;
 mod runs;
 mod schedule;
 mod table;
@@ -13,6 +14,7 @@ use crate::core::{
     ids::TempId,
     protocol::{Below, NewNode, Node, OpStatus},
     text::TextHash,
+    values::Properties,
 };
 
 const BASE: &str = "return 'base'";
@@ -52,7 +54,7 @@ fn fact(kind: FactKind, id: Option<NodeId>) -> Fact {
         path: "as Studio says it".into(),
         class_name: "ModuleScript".into(),
         studio_hash: None,
-        properties: Default::default(),
+        properties: Properties::new(),
         is_draft: false,
         subtree: None,
         subtree_cut: false,
@@ -71,7 +73,7 @@ fn script(id: NodeId, text: &str) -> (NodeId, NodeView) {
         source: Some(text.into()),
         hash: Some(hash(text)),
         subtree: Some(node),
-        properties: Default::default(),
+        properties: Properties::new(),
     };
     (id, view)
 }
@@ -83,7 +85,7 @@ fn folder(id: NodeId, children: Vec<NewNode>) -> (NodeId, NodeView) {
         name: format!("Dir{}", id.0),
         class_name: "Folder".into(),
         source: None,
-        properties: Default::default(),
+        properties: Properties::new(),
         children,
     };
     let view = NodeView {
@@ -94,7 +96,7 @@ fn folder(id: NodeId, children: Vec<NewNode>) -> (NodeId, NodeView) {
         source: None,
         hash: None,
         subtree: Some(node),
-        properties: Default::default(),
+        properties: Properties::new(),
     };
     (id, view)
 }
@@ -105,7 +107,7 @@ fn new_script(id: NodeId, text: &str) -> NewNode {
         name: format!("Script{}", id.0),
         class_name: "ModuleScript".into(),
         source: Some(text.into()),
-        properties: Default::default(),
+        properties: Properties::new(),
         children: vec![],
     }
 }
@@ -195,7 +197,7 @@ fn node(id: NodeId, name: &str, text: &str) -> Node {
         name: name.into(),
         class_name: "ModuleScript".into(),
         ignore_unknown: false,
-        properties: Default::default(),
+        properties: Properties::new(),
         hash: Some(hash(text)),
     }
 }

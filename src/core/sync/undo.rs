@@ -238,8 +238,7 @@ impl Back<'_> {
             scripts.extend(one.studio_hash.map(|hash| (seat, hash)));
         }
         let reason = Some(
-            "with what the files specified of it; what only Studio knew of it, Studio's own undo brings back"
-                .to_owned(),
+            "with what the files specified of it but references; all of it Studio's own undo brings back".to_owned(),
         );
         let change = Change { reason, ..change.planned(Direction::Push, PatchType::Add) };
         let decision = Decision::new(change).does(PlanOp::Add { parent, node }).at(parent, name);
