@@ -74,7 +74,7 @@ impl Differs<'_> {
         if self.fact.is_draft {
             return Some(Decision::unresolved(change, "a person is editing it in Studio and has not saved"));
         }
-        let base = agreement.standing(self.id);
+        let base = agreement.standing(self.id).as_found(Some(disk), Some(studio));
         let texts = Texts { disk, studio, source };
         Some(match forced {
             Some(Forced::Push) => self.push(change, &texts, !base.is_old(Some(studio))),
@@ -174,7 +174,10 @@ impl Missing<'_> {
         };
         let mut texts = Vec::new();
         collect_texts(&node, &mut texts);
-        let of = |(id, hash): &(NodeId, TextHash)| verdict(&agreement.standing(*id), Some(*hash), None);
+        let standing = |id: NodeId, hash: TextHash| agreement.standing(id).as_found(Some(hash), None);
+        let of = |(id, hash): &(NodeId, TextHash)| verdict(&standing(*id, *hash), Some(*hash), None);
+        // A run had begun to delete the file, and was cut off.
+        let begun = self.view.hash.is_some_and(|hash| agreement.was_cut_off(self.id) && standing(self.id, hash).seen);
         match forced {
             Some(Forced::Pull) => return self.delete(change, &node, agreement),
             Some(Forced::Text(_)) => return Decision::unresolved(change, "Studio does not have it"),
@@ -185,7 +188,7 @@ impl Missing<'_> {
                               (an override with `push` makes it again, with `pull` it deletes the file)";
                 return Decision::unresolved(change, reason);
             }
-            None if self.rules.alone && self.rules.takes && self.rules.deleted.contains(&self.id) => {
+            None if self.rules.alone && self.rules.takes && (begun || self.rules.deleted.contains(&self.id)) => {
                 return self.delete(change, &node, agreement);
             }
             None => {
