@@ -154,6 +154,8 @@ fn line(script: &OwnScript) -> Line {
         below: Vec::new(),
         properties: None,
         specified: BTreeMap::new(),
+        was: None,
+        then: None,
         result: None,
     }
 }

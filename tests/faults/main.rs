@@ -10,6 +10,7 @@ mod guards;
 mod half_open;
 mod kill;
 mod kill_sync;
+mod kill_undo;
 mod level0;
 mod proxy;
 mod random;

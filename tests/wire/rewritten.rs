@@ -35,9 +35,13 @@ fn is_default(value: &Value) -> bool {
 fn written(frame: &PluginFrame) -> Map<String, Value> {
     let value = match frame {
         PluginFrame::Hello(said) => hello(said),
-        PluginFrame::RobloxLog { message, level } => {
-            json!({ "type": "roblox_log", "message": message, "level": level })
+        PluginFrame::RobloxLog { message, level, logical_id } => {
+            json!({ "type": "roblox_log", "message": message, "level": level, "logicalId": logical_id })
         }
+        PluginFrame::Attach { logical_id, role, player } => {
+            json!({ "type": "attach", "logicalId": logical_id, "role": role, "player": player })
+        }
+        PluginFrame::Detach { logical_id } => json!({ "type": "detach", "logicalId": logical_id }),
         PluginFrame::Result(result) => {
             let mut fields = result.fields.clone();
             fields.insert("requestId".into(), json!(result.request_id));

@@ -250,7 +250,7 @@ impl Agreement {
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use super::{super::News, *};
 
     const ID: NodeId = NodeId(7);
 
@@ -294,7 +294,7 @@ mod tests {
         let other = NodeId(8);
         let mut next = Agreement::default();
         next.tree_has_node(&Node { id: other, ..part(0) });
-        next.recall(kept.clone());
+        next.recall(kept.iter().filter_map(|news| news.agreed().cloned()).collect());
         let base = next.properties(other);
         assert_eq!(base.last, Some(part(0).properties));
         assert_eq!(base.earlier, [Some(part(1).properties)], "it may have been closed without saving");
@@ -310,6 +310,6 @@ mod tests {
         agreement.agree_properties_gone(&key, None);
         assert_eq!(agreement.properties_gone(&key), None);
         let kept = agreement.take_news();
-        assert_eq!(kept.last().map(|row| row.last), Some(None), "the store forgets it too");
+        assert_eq!(kept.last().and_then(News::agreed).map(|row| row.last), Some(None), "the store forgets it too");
     }
 }

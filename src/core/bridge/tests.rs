@@ -97,7 +97,9 @@ impl Rig {
         while let Some(event) = events.pop_front() {
             for effect in self.bridge.handle(self.now, event) {
                 match effect {
-                    Effect::LoadBases { place } => events.push_back(Event::BasesLoaded { place, kept: vec![] }),
+                    Effect::LoadBases { place } => {
+                        events.push_back(Event::BasesLoaded { place, kept: vec![], cut_off: vec![] })
+                    }
                     Effect::Remember { .. }
                     | Effect::MovePlace { .. }
                     | Effect::CutOff { .. }
