@@ -64,15 +64,31 @@ impl Effects {
         Arc::new(Patch { tree_id: self.session.tree_id(), cursor, apply: false, ops })
     }
 
-    pub(super) fn carry_out(&mut self, effect: Effect) {
+    /// Carry out what one event came to. Where it is an outcome to be kept, its callers hear of it
+    /// when it is on the disk: whoever was answered is answered the same after a crash.
+    pub(super) fn carry_out_all(&mut self, effects: Vec<Effect>) {
+        let mut records = false;
+        for effect in effects {
+            records |= matches!(effect, Effect::Record { .. });
+            match effect {
+                Effect::Settle { caller, outcome } if records => {
+                    if let Some(reply) = self.callers.remove(&caller) {
+                        self.records.keep(Keep::Reply(reply, outcome));
+                    }
+                }
+                other => self.carry_out(other),
+            }
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Send { link, frame } => self.put(link, Out::Frame(Box::new(frame))),
             Effect::Ping { link } => self.put(link, Out::Ping),
             Effect::Close { link, reason } => self.close(link, reason),
             Effect::Settle { caller, outcome } => {
                 if let Some(reply) = self.callers.remove(&caller) {
-                    // A caller that went away has taken its call back already.
-                    let _ = reply.outcome.send(outcome);
+                    reply.give(outcome);
                 }
             }
             Effect::Progress { caller, progress, total, message } => {
@@ -220,4 +236,45 @@ fn look(session: &ServeSession, ids: &[NodeId], subtrees: &HashSet<NodeId>) -> H
             (look.id, view)
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::core::{
+        bridge::Answer,
+        ids::{OperationId, RequestId},
+        operations::{Intent, Outcome},
+    };
+
+    #[tokio::test]
+    async fn c62_whoever_is_answered_finds_the_outcome_kept() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        #[expect(clippy::disallowed_methods, reason = "a person is not the server")]
+        std::fs::write(folder.path().join("default.project.json"), r#"{"name":"Kept","tree":{"$className":"Folder"}}"#)
+            .expect("a file can be written");
+        let session = ServeSession::start(folder.path()).expect("the project starts");
+        let store = Store::in_memory();
+        let mut effects = Effects::new(session, store.clone(), mpsc::unbounded_channel().0);
+        for round in 0..50_u64 {
+            let operation = OperationId::from(format!("operation {round}").as_str());
+            let request_id = RequestId::from(format!("request {round}").as_str());
+            let intent = Intent { tool: "run_code".into(), args_hash: String::new(), request_id, session: None };
+            let (outcome, answered) = oneshot::channel();
+            let caller = CallerId(round);
+            effects.callers.insert(caller, Reply { outcome, progress: None });
+            let kept = Some(Outcome::Tool(json!(round)));
+            effects.carry_out_all(vec![
+                Effect::Intend { operation: operation.clone(), intent },
+                Effect::Record { operation: operation.clone(), outcome: kept },
+                Effect::Settle { caller, outcome: Ok(Answer::Tool(json!(round))) },
+            ]);
+            assert_eq!(answered.await.expect("an answer"), Ok(Answer::Tool(json!(round))));
+            let known = store.operation(&operation).expect("the store is read").expect("it is known");
+            assert_eq!(known.outcome, Some(json!({ "tool": round })));
+        }
+    }
 }

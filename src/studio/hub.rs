@@ -90,6 +90,13 @@ pub(super) struct Reply {
     pub(super) progress: Option<mpsc::UnboundedSender<Progress>>,
 }
 
+impl Reply {
+    pub(super) fn give(self, outcome: Result<Answer, ToolError>) {
+        // A caller that went away has taken its call back already.
+        let _ = self.outcome.send(outcome);
+    }
+}
+
 impl Hub {
     /// Start the owner.
     pub fn start(config: HubConfig) -> Self {
@@ -304,9 +311,8 @@ impl Owner {
             self.effects.forget_link(*link);
         }
         let now = self.started.elapsed();
-        for effect in self.bridge.handle(now, event) {
-            self.effects.carry_out(effect);
-        }
+        let effects = self.bridge.handle(now, event);
+        self.effects.carry_out_all(effects);
     }
 
     fn forward_patches(&mut self) {

@@ -1,15 +1,16 @@
 //! The thread that keeps intents and outcomes, in the order in which they were decided.
 
 use std::{
-    sync::mpsc::{Receiver, Sender, channel},
+    sync::mpsc::{Receiver, SendError, Sender, channel},
     thread::{self, JoinHandle},
 };
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::hub::Reply;
 use crate::{
     core::{
-        bridge::Event,
+        bridge::{Answer, Event},
         error::ToolError,
         ids::OperationId,
         operations::{Intent, Outcome},
@@ -22,6 +23,8 @@ pub(super) enum Keep {
     Intent(OperationId, Intent),
     /// `None`: it never ran.
     Outcome(OperationId, Option<Outcome>),
+    /// Nothing; but all that was to be kept before is kept when the caller hears of its outcome.
+    Reply(Reply, Result<Answer, ToolError>),
 }
 
 /// The way to the thread.
@@ -41,8 +44,11 @@ impl Records {
     }
 
     pub fn keep(&self, what: Keep) {
-        if self.jobs.send(what).is_err() {
+        if let Err(SendError(what)) = self.jobs.send(what) {
             log::error!("outcomes are no longer kept: their thread has ended");
+            if let Keep::Reply(reply, outcome) = what {
+                reply.give(outcome);
+            }
         }
     }
 
@@ -64,6 +70,7 @@ fn keep_all(store: &Store, wanted: &Receiver<Keep>, results: &UnboundedSender<Ev
                 // Without an owner nobody wants the result.
                 let _ = results.send(Event::Intended { operation, intention });
             }
+            Keep::Reply(reply, outcome) => reply.give(outcome),
             Keep::Outcome(operation, outcome) => {
                 if let Err(error) = keep_outcome(store, &operation, outcome) {
                     log::error!("the outcome of operation {operation} is not kept: {error}");
