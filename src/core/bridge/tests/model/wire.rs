@@ -45,6 +45,21 @@ pub(super) struct Wire {
 }
 
 impl Wire {
+    /// A link that this plugin has opened.
+    pub fn of(plugin: &Plugin, last_n: u64) -> Self {
+        Self {
+            place: plugin.place,
+            level1: plugin.level1,
+            to_plugin: VecDeque::new(),
+            pings: 0,
+            to_server: VecDeque::new(),
+            closing: false,
+            closed: false,
+            broken: false,
+            last_n,
+        }
+    }
+
     /// The request was too large to be sent after all, if it was not read yet.
     pub fn takes_back(&mut self, id: &RequestId) -> bool {
         let before = self.to_plugin.len();

@@ -191,17 +191,7 @@ impl World {
         let link = LinkId(self.rig.links);
         let plugin = &mut self.plugins[index];
         plugin.connect(link, index);
-        let wire = Wire {
-            place: plugin.place,
-            level1: plugin.level1,
-            to_plugin: VecDeque::new(),
-            pings: 0,
-            to_server: VecDeque::new(),
-            closing: false,
-            closed: false,
-            broken: false,
-            last_n: plugin.last_n(&self.rig.server),
-        };
+        let wire = Wire::of(plugin, plugin.last_n(&self.rig.server));
         self.wires.insert(link, wire);
         self.event(Event::Opened { link });
     }
