@@ -39,6 +39,7 @@ variants! {
         Notice::PlanPart { .. } => "planPart",
         Notice::Cancel { .. } => "cancel",
         Notice::Ack { .. } => "ack",
+        Notice::Status { .. } => "status",
         Notice::Edited { .. } => "edited",
         Notice::Rejected { .. } => "rejected",
         Notice::Bye { .. } => "bye",
@@ -219,7 +220,11 @@ fn see_notice(frame: &Notice, seen: &mut BTreeSet<&'static str>) {
         Notice::Cancel { reason, .. } => seen.extend([cancel_reason(reason)]),
         Notice::Ack { disposition: word, .. } => seen.extend([disposition(word)]),
         Notice::Rejected { code, .. } => seen.extend([reject_code(code)]),
-        Notice::Heartbeat { .. } | Notice::Tree(_) | Notice::Edited { .. } | Notice::Bye { .. } => {}
+        Notice::Heartbeat { .. }
+        | Notice::Tree(_)
+        | Notice::Status { .. }
+        | Notice::Edited { .. }
+        | Notice::Bye { .. } => {}
     }
 }
 

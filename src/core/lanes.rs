@@ -39,11 +39,13 @@ pub struct Holder {
     pub since: Moment,
     /// Its number, once it was sent.
     pub n: Option<u64>,
+    /// When the lane is free again although nobody knows how the call ended; `None`: never.
+    pub until: Option<Moment>,
 }
 
 impl Holder {
     fn new(Place { request, tool }: Place, since: Moment) -> Self {
-        Self { request, tool, since, n: None }
+        Self { request, tool, since, n: None, until: None }
     }
 }
 
@@ -63,10 +65,20 @@ impl Lanes {
         }
     }
 
+    /// A Studio runs something that an earlier server asked for, which may be a change.
+    pub fn occupied(&mut self, studio: StudioKey, request: &RequestId, now: Moment) {
+        let is_it =
+            |lane: &Lane| lane.holder.request == *request || lane.queue.iter().any(|place| place.request == *request);
+        if !self.lanes.get(&studio).is_some_and(is_it) {
+            self.enter(studio, request.clone(), "a call of an earlier server", now);
+        }
+    }
+
     /// A call is over. If it held the lane: the one whose turn it is now, if any.
     pub fn leave(&mut self, studio: StudioKey, request: &RequestId, now: Moment) -> Option<RequestId> {
         let lane = self.lanes.get_mut(&studio)?;
         if lane.holder.request != *request {
+            lane.queue.retain(|place| place.request != *request);
             return None;
         }
         let Some(next) = lane.queue.pop_front() else {
@@ -84,11 +96,24 @@ impl Lanes {
         }
     }
 
-    /// The holder was sent as number `n`.
-    pub fn sent(&mut self, studio: StudioKey, request: &RequestId, n: Option<u64>) {
+    /// The holder was sent as number `n`, and holds the lane at most `until` then.
+    pub fn sent(&mut self, studio: StudioKey, request: &RequestId, n: Option<u64>, until: Option<Moment>) {
         if let Some(lane) = self.lanes.get_mut(&studio).filter(|lane| lane.holder.request == *request) {
             lane.holder.n = n;
+            lane.holder.until = until;
         }
+    }
+
+    /// When the next lane is free whatever its holder does.
+    pub fn next_end(&self) -> Option<Moment> {
+        self.lanes.values().filter_map(|lane| lane.holder.until).min()
+    }
+
+    /// Whoever holds a lane longer than it may.
+    pub fn overdue(&self, now: Moment) -> Vec<(StudioKey, RequestId)> {
+        let is_over = |lane: &&Lane| lane.holder.until.is_some_and(|until| until <= now);
+        let lanes = self.lanes.iter().map(|(key, lane)| (key, lane)).filter(|(_, lane)| is_over(lane));
+        lanes.map(|(key, lane)| (*key, lane.holder.request.clone())).collect()
     }
 
     /// The Studio has left, and everything in it. What runs there is remembered, for it may return.
@@ -184,10 +209,22 @@ mod tests {
         for name in ["b", "never", "a"] {
             lanes.give_up(ONE, &id(name));
         }
-        assert_eq!((lanes.leave(ONE, &id("c"), at(1)), waiting(&lanes)), (None, vec!["c"]), "it does not hold it");
+        assert_eq!(waiting(&lanes), ["c"], "whoever holds the lane keeps it");
         assert_eq!(lanes.leave(ONE, &id("a"), at(1)), Some(id("c")));
         assert_eq!(lanes.leave(ONE, &id("a"), at(2)), None, "it left before");
         assert_eq!(lanes.holder(ONE).map(|holder| holder.request.clone()), Some(id("c")));
+    }
+
+    #[test]
+    fn what_an_earlier_server_asked_for_takes_turns_too() {
+        let mut lanes = Lanes::default();
+        for name in ["a", "b", "a"] {
+            lanes.occupied(ONE, &id(name), at(0));
+        }
+        assert!(!lanes.enter(ONE, id("c"), "run_code", at(1)));
+        assert_eq!(waiting(&lanes), ["b", "c"]);
+        assert_eq!((lanes.leave(ONE, &id("b"), at(2)), waiting(&lanes)), (None, vec!["c"]), "it was over first");
+        assert_eq!(lanes.leave(ONE, &id("a"), at(2)), Some(id("c")));
     }
 
     #[test]
@@ -195,8 +232,10 @@ mod tests {
         let mut lanes = Lanes::default();
         assert!(lanes.enter(ONE, id("a"), "run_code", at(0)));
         assert!(lanes.enter(TWO, id("b"), "run_code", at(0)));
-        lanes.sent(TWO, &id("b"), Some(7));
-        lanes.sent(ONE, &id("b"), Some(8));
+        lanes.sent(TWO, &id("b"), Some(7), Some(at(9)));
+        lanes.sent(ONE, &id("b"), Some(8), Some(at(1)));
+        assert_eq!((lanes.next_end(), lanes.overdue(at(8))), (Some(at(9)), vec![]));
+        assert_eq!(lanes.overdue(at(9)), [(TWO, id("b"))]);
         assert_eq!((lanes.holder(TWO).and_then(|b| b.n), lanes.holder(ONE).and_then(|a| a.n)), (Some(7), None));
         lanes.forget(ONE);
         assert!(lanes.holder(ONE).is_none() && lanes.holder(TWO).is_some());

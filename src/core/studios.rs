@@ -14,6 +14,7 @@ use super::{
     ids::{InstanceId, SessionId},
     live::Live,
     protocol::{Hello, Patch, Role, TreePart},
+    standing::{Rival, Standing},
 };
 
 /// One WebSocket connection.
@@ -71,8 +72,10 @@ pub struct Studio {
     pub console: Console,
     /// What of it is to be compared unasked.
     pub live: Live,
-    /// Another session that wants this place, and when it said so first.
-    pub rival: Option<(SessionId, Moment)>,
+    /// Another session that wants this place.
+    pub rival: Option<Rival>,
+    /// How its window was told that it stands.
+    pub told: Standing,
     /// What came so far of a comparison that takes several frames.
     pub gathered: Gathered,
 }
@@ -271,6 +274,7 @@ impl Studios {
             live: Live::default(),
             console: Console::default(),
             rival: None,
+            told: Standing::default(),
             gathered: Gathered::default(),
         });
         key

@@ -4,6 +4,7 @@
 //! whoever owns it (the hub, or a test) carries the effects out and brings their results back as
 //! events. `now` is the time since the owner started.
 
+mod acks;
 mod bases;
 mod calls;
 mod copies;
@@ -18,6 +19,7 @@ mod plan_parts;
 mod run_ends;
 mod run_turns;
 mod runs;
+mod standing;
 #[cfg(test)]
 mod tests;
 mod ticks;
@@ -29,6 +31,7 @@ use std::{
     time::Duration,
 };
 
+use acks::Owed;
 pub use events::{Effect, Event, Work, Worked};
 use late::Late;
 pub use late::{CallRecord, CallState};
@@ -148,6 +151,7 @@ pub struct Bridge {
     lanes: Lanes,
     turns: RunTurns,
     late: Late,
+    owed: Owed,
     runs: HashMap<RunId, ActiveRun>,
     next_beat: Moment,
     stopping: bool,
@@ -214,6 +218,7 @@ impl Bridge {
             lanes: Lanes::default(),
             turns: RunTurns::default(),
             late: Late::default(),
+            owed: Owed::default(),
             runs: HashMap::new(),
             next_beat: HEARTBEAT,
             stopping: false,
@@ -240,6 +245,7 @@ impl Bridge {
             Event::CaughtUp { run, result } => self.caught_up(now, &run, result),
             Event::Looked { run, views } => self.looked(now, &run, views),
             Event::Intended { operation, intention } => self.intended(now, &operation, intention),
+            Event::Recorded { request } => self.recorded(&request),
             Event::BasesLoaded { place, kept } => self.bases_loaded(now, &place, kept),
             Event::Worked { run, done } => self.worked(now, &run, done),
             Event::Places(places) => self.apply_places(now, places),

@@ -14,6 +14,7 @@ mod plan;
 mod results;
 mod to_plugin;
 mod tree;
+mod weight;
 
 use std::time::Duration;
 
