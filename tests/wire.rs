@@ -43,6 +43,7 @@ variants! {
         Notice::Cancel { .. } => "cancel",
         Notice::Ack { .. } => "ack",
         Notice::Attached { .. } => "attached",
+        Notice::Status { .. } => "status",
         Notice::Edited { .. } => "edited",
         Notice::Rejected { .. } => "rejected",
         Notice::Bye { .. } => "bye",
@@ -229,6 +230,7 @@ fn see_notice(frame: &Notice, seen: &mut BTreeSet<&'static str>) {
         Notice::Heartbeat { .. }
         | Notice::Tree(_)
         | Notice::Attached { .. }
+        | Notice::Status { .. }
         | Notice::Edited { .. }
         | Notice::Bye { .. } => {}
     }

@@ -20,6 +20,7 @@ pub mod operations;
 pub mod paths;
 pub mod play;
 pub mod protocol;
+pub mod standing;
 pub mod status;
 pub mod studios;
 pub mod sync;

@@ -6,12 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use tokio::sync::mpsc::{self, error::TrySendError};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::mpsc;
 
 use super::{
     hub::{Progress, Reply},
     link::{CLOSE_PATIENCE, Out},
+    outbox::{Outbox, bounds},
     records::{Keep, Records},
     work::Worker,
 };
@@ -24,7 +24,6 @@ use crate::{
         studios::LinkId,
         sync::NodeView,
         text::for_terminal,
-        values::weight,
     },
     session::ServeSession,
     store::Store,
@@ -36,13 +35,8 @@ pub(super) struct Effects {
     pub(super) records: Records,
     worker: Worker,
     results: mpsc::UnboundedSender<Event>,
-    links: HashMap<LinkId, Link>,
+    links: HashMap<LinkId, Outbox>,
     pub(super) callers: HashMap<CallerId, Reply>,
-}
-
-struct Link {
-    outbox: mpsc::Sender<Out>,
-    cut: CancellationToken,
 }
 
 impl Effects {
@@ -52,8 +46,8 @@ impl Effects {
         Self { session, records, worker, results, links: HashMap::new(), callers: HashMap::new() }
     }
 
-    pub(super) fn open_link(&mut self, link: LinkId, outbox: mpsc::Sender<Out>, cut: CancellationToken) {
-        self.links.insert(link, Link { outbox, cut });
+    pub(super) fn open_link(&mut self, link: LinkId, outbox: Outbox) {
+        self.links.insert(link, outbox);
     }
 
     pub(super) fn forget_link(&mut self, link: LinkId) {
@@ -106,7 +100,10 @@ impl Effects {
                 Event::Looked { run, views }
             }),
             Effect::Intend { operation, intent } => self.records.keep(Keep::Intent(operation, intent)),
-            Effect::Record { operation, outcome } => self.records.keep(Keep::Outcome(operation, outcome)),
+            Effect::Record { operation, request, outcome } => {
+                self.records.keep(Keep::Outcome(operation, request, outcome));
+            }
+            Effect::Recover { request, outcome } => self.records.keep(Keep::Recovered(request, outcome)),
             Effect::LoadBases { place } => self.aside(move |worker| {
                 let (kept, cut_off) = (worker.bases(&place), worker.cut_off_runs(&place));
                 Some(Event::BasesLoaded { place, kept, cut_off })
@@ -132,18 +129,15 @@ impl Effects {
     }
 
     fn put(&mut self, link: LinkId, out: Out) {
-        let Some(found) = self.links.get(&link) else { return };
-        // A link that has ended by itself says so on its own.
-        if let Err(TrySendError::Full(_)) = found.outbox.try_send(out) {
-            log::warn!("a Studio does not read what it is sent; its link is cut");
-            found.cut.cancel();
+        if self.links.get(&link).is_some_and(|outbox| !outbox.put(out)) {
+            log::warn!("a Studio does not read what it is sent ({}); its link is closed", bounds());
         }
     }
 
     fn close(&mut self, link: LinkId, reason: String) {
         self.put(link, Out::Close(reason));
-        if let Some(link) = self.links.get(&link) {
-            let cut = link.cut.clone();
+        if let Some(outbox) = self.links.get(&link) {
+            let cut = outbox.cut();
             tokio::spawn(async move {
                 tokio::time::sleep(CLOSE_PATIENCE).await;
                 cut.cancel();
@@ -185,7 +179,7 @@ fn tree_parts(session: &ServeSession) -> Vec<TreePart> {
     let mut chunks: Vec<Vec<Node>> = vec![Vec::new()];
     let mut size = 0;
     for node in nodes {
-        let weight = 220 + node.name.len() * 2 + weight(&node.properties);
+        let weight = node.weight();
         if size + weight > MAX_PART_BYTES && size > 0 {
             chunks.push(Vec::new());
             size = 0;
@@ -262,6 +256,7 @@ mod tests {
         for round in 0..50_u64 {
             let operation = OperationId::from(format!("operation {round}").as_str());
             let request_id = RequestId::from(format!("request {round}").as_str());
+            let request = request_id.clone();
             let intent = Intent { tool: "run_code".into(), args_hash: String::new(), request_id, session: None };
             let (outcome, answered) = oneshot::channel();
             let caller = CallerId(round);
@@ -269,7 +264,7 @@ mod tests {
             let kept = Some(Outcome::Tool(json!(round)));
             effects.carry_out_all(vec![
                 Effect::Intend { operation: operation.clone(), intent },
-                Effect::Record { operation: operation.clone(), outcome: kept },
+                Effect::Record { operation: operation.clone(), request, outcome: kept },
                 Effect::Settle { caller, outcome: Ok(Answer::Tool(json!(round))) },
             ]);
             assert_eq!(answered.await.expect("an answer"), Ok(Answer::Tool(json!(round))));

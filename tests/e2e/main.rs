@@ -7,6 +7,8 @@ mod console;
 mod doctor;
 mod errors;
 mod faults;
+mod half_open;
+mod identity;
 mod level0;
 mod live;
 mod messages;

@@ -53,6 +53,8 @@ struct Rig {
     callers: u64,
     /// How many ids were made.
     made: Arc<AtomicU64>,
+    /// The store says at once that an outcome is kept.
+    keeps: bool,
 }
 
 fn new_bridge(server: &str, places: PlacePolicy, made: &Arc<AtomicU64>) -> Bridge {
@@ -79,7 +81,7 @@ impl Rig {
     fn serving(places: PlacePolicy) -> Self {
         let made = Arc::default();
         let bridge = new_bridge(SERVER, places, &made);
-        Self { bridge, server: SERVER.to_owned(), now: Moment::ZERO, links: 0, callers: 0, made }
+        Self { bridge, server: SERVER.to_owned(), now: Moment::ZERO, links: 0, callers: 0, made, keeps: true }
     }
 
     /// The server is killed and started again: another process, which knows nothing.
@@ -111,7 +113,14 @@ impl Rig {
                     Effect::Work { run, work: Work::Conclude { .. } } => {
                         events.push_back(Event::Worked { run, done: Worked::Concluded(Ok(())) });
                     }
-                    other => out.0.push(other),
+                    other => {
+                        if let Effect::Record { request, .. } | Effect::Recover { request, .. } = &other
+                            && self.keeps
+                        {
+                            events.push_back(Event::Recorded { request: request.clone() });
+                        }
+                        out.0.push(other);
+                    }
                 }
             }
         }

@@ -16,6 +16,7 @@ mod request_id;
 mod results;
 mod to_plugin;
 mod tree;
+mod weight;
 
 use std::time::Duration;
 

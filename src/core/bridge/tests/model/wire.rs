@@ -23,7 +23,8 @@ pub(super) enum Task {
     CatchUp(RunId),
     Look(RunId, Vec<NodeId>),
     Intend(OperationId, Intent),
-    Record(OperationId, Option<Outcome>),
+    Record(OperationId, RequestId, Option<Outcome>),
+    Recover(RequestId, Outcome),
 }
 
 /// A link as the world sees it.
