@@ -110,7 +110,7 @@ fn places_and_keys_are_apart_and_can_be_moved_and_forgotten() {
     store.move_key("place:1", "A", "C").expect("moved");
     store.move_key("place:1", "Nothing", "B").expect("nothing to move");
     assert_eq!(keys("place:1"), ["B", "C"]);
-    store.forget("place:1", ["B", "Nothing"]).expect("forgotten");
+    store.restore("place:1", [("B", None), ("Nothing", None)]).expect("forgotten");
     assert_eq!((keys("place:1"), keys("place:10")), (vec!["C".to_owned()], vec!["Other".to_owned()]));
 }
 

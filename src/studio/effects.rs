@@ -92,8 +92,8 @@ impl Effects {
             Effect::Intend { operation, intent } => self.records.keep(Keep::Intent(operation, intent)),
             Effect::Record { operation, outcome } => self.records.keep(Keep::Outcome(operation, outcome)),
             Effect::LoadBases { place } => self.aside(move |worker| {
-                let kept = worker.bases(&place);
-                Some(Event::BasesLoaded { place, kept })
+                let (kept, cut_off) = (worker.bases(&place), worker.cut_off_runs(&place));
+                Some(Event::BasesLoaded { place, kept, cut_off })
             }),
             Effect::Remember { place, news } => self.quietly(move |worker| worker.remember(&place, &news)),
             Effect::CutOff { journal } => self.quietly(move |worker| worker.cut_off(journal)),

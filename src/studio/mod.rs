@@ -5,5 +5,6 @@ mod hub;
 mod link;
 mod records;
 mod work;
+mod writes;
 
 pub use hub::{Hub, HubConfig, Progress};

@@ -7,6 +7,7 @@ mod counted;
 mod guards;
 mod kill;
 mod kill_sync;
+mod kill_undo;
 mod proxy;
 mod random;
 #[path = "../e2e/support.rs"]

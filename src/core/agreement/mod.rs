@@ -7,12 +7,14 @@
 
 mod picture;
 mod properties;
+mod restore;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use picture::Picture;
 pub use properties::PropertyBase;
 use properties::{Settled, Unconfirmed};
+pub use restore::News;
 
 use super::{
     ids::NodeId,
@@ -34,6 +36,8 @@ pub struct Agreement {
     /// What the store does not know yet.
     news: HashSet<NodeId>,
     gone_news: HashSet<InstanceKey>,
+    /// What the store has to forget, or to have exactly as it is here.
+    rewritten: HashSet<InstanceKey>,
 }
 
 /// A base as the store has it.
@@ -70,29 +74,6 @@ impl Agreement {
     /// The key of a node.
     pub fn key(&self, id: NodeId) -> Option<InstanceKey> {
         self.picture.key(id)
-    }
-
-    /// The nodes by their keys, without twins.
-    pub fn keys(&self) -> HashMap<InstanceKey, NodeId> {
-        self.picture.ids().filter_map(|id| Some((self.unique_key(id)?, id))).collect()
-    }
-
-    /// What both sides had before is what they have again; `None`: nothing was known.
-    pub fn restore(&mut self, id: NodeId, base: Option<Side>) {
-        match base {
-            Some(side) => {
-                if self.bases.entry(id).or_default().agree(side) {
-                    self.news.insert(id);
-                }
-            }
-            None => _ = self.bases.remove(&id),
-        }
-    }
-
-    /// Nothing is known of `key`, of which the tree has no node.
-    pub fn forget(&mut self, key: &InstanceKey) {
-        self.gone.remove(key);
-        self.gone_news.remove(key);
     }
 
     /// The tree has an instance of this name and class there.
@@ -278,22 +259,6 @@ impl Agreement {
         }
     }
 
-    /// What the store should know and does not.
-    pub fn take_news(&mut self) -> Vec<Kept> {
-        let mut all = Vec::with_capacity(self.news.len() + self.gone_news.len());
-        for id in std::mem::take(&mut self.news) {
-            let key = self.unique_key(id);
-            all.extend(key.zip(self.bases.get(&id)).and_then(|(key, base)| to_keep(key, Some(id), base)));
-        }
-        for key in std::mem::take(&mut self.gone_news) {
-            all.extend(self.gone.get(&key).and_then(|base| to_keep(key.clone(), None, base)));
-        }
-        let (picture, settled) = (&self.picture, &mut self.settled);
-        all.extend(settled.take_news(|id| if picture.is_twin(id) { None } else { picture.key(id) }));
-        all.sort_by(|one, other| one.key.cmp(&other.key));
-        all
-    }
-
     /// The texts that a comparison which starts now would confirm.
     pub fn unconfirmed(&self) -> Comparison {
         let texts = self.unconfirmed.iter().map(|(id, hash)| (*id, Compared { hash: *hash, base: self.base(*id) }));
@@ -335,10 +300,6 @@ fn recall_into(base: &mut Base, known: Kept) -> bool {
         base.last = Some(known.last);
     }
     same
-}
-
-fn to_keep(key: InstanceKey, id: Option<NodeId>, base: &Base) -> Option<Kept> {
-    Some(Kept { key, id, last: base.last?, earlier: base.earlier.last().copied().into_iter().collect(), text: None })
 }
 
 /// What a comparison that is under way would confirm.

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{Answer, Call, CallerId, PlacePolicy};
 use crate::core::{
-    agreement::Kept,
+    agreement::{Kept, News},
     error::ToolError,
     ids::{InstanceId, NodeId, OperationId, RequestId, RunId},
     journal::Entry,
@@ -91,6 +91,8 @@ pub enum Event {
         place: InstanceId,
         /// What the store knows of it.
         kept: Vec<Kept>,
+        /// Runs in it of which nobody saw the end, oldest first.
+        cut_off: Vec<Entry>,
     },
     /// The answer to [`Effect::Work`].
     Worked {
@@ -187,7 +189,7 @@ pub enum Effect {
         /// In which place.
         place: InstanceId,
         /// What is new.
-        news: Vec<Kept>,
+        news: Vec<News>,
     },
     /// A place that was never published has been, so it has another name.
     MovePlace {
@@ -256,6 +258,8 @@ pub enum Work {
         /// Which.
         undo: Undo,
     },
+    /// Say whether files could be written.
+    Check(Vec<FileWrite>),
     /// Write files.
     Write(Vec<FileWrite>),
     /// Keep what was agreed, and finish the entry.
@@ -263,7 +267,7 @@ pub enum Work {
         /// In which place.
         place: InstanceId,
         /// What is new.
-        news: Vec<Kept>,
+        news: Vec<News>,
         /// The entry's id.
         journal: u64,
         /// With what became of each change.
@@ -280,6 +284,8 @@ pub enum Worked {
     Begun(Begun),
     /// The entry, or why it cannot be had.
     Recalled(Result<Recalled, String>),
+    /// What stands in the way of each, if anything does; in the order of the writes.
+    Checked(Vec<Option<Wrote>>),
     /// In the order of the writes.
     Written(Vec<Wrote>),
     /// It is kept, or why not.

@@ -95,7 +95,9 @@ impl Rig {
     fn handle(&mut self, event: Event, out: &mut Out) {
         for effect in self.bridge.handle(self.now, event) {
             match effect {
-                Effect::LoadBases { place } => self.handle(Event::BasesLoaded { place, kept: vec![] }, out),
+                Effect::LoadBases { place } => {
+                    self.handle(Event::BasesLoaded { place, kept: vec![], cut_off: vec![] }, out);
+                }
                 Effect::Remember { .. } | Effect::MovePlace { .. } | Effect::CutOff { .. } | Effect::Clear { .. } => {}
                 Effect::Work { run, work: Work::Begin(draft) } => {
                     let done = Worked::Begun(Begun::Entry(1, draft.entry));

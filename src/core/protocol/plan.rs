@@ -42,19 +42,21 @@ pub enum PlanOp {
         /// What.
         node: NewNode,
     },
-    /// Take an instance that only Studio has out of the DataModel, with all below it.
+    /// Take an instance out of the DataModel, with all below it.
     Remove {
         /// Which.
-        temp_id: TempId,
+        #[serde(flatten)]
+        of: Whose,
         /// Guard: what it and all below it must still be.
         expect: Expected,
     },
-    /// Make an instance that only Studio has the one of a node: its name and its parent change, it
-    /// and all below it stay the same instances.
+    /// Give an instance another name and parent; it and all below it stay the same instances.
     Rename {
-        /// Which.
-        temp_id: TempId,
-        /// The node that it is from then on.
+        /// One that only Studio has, and that is the one of node `id` from then on. Absent: it is
+        /// the one of node `id`, and no node's from then on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        temp_id: Option<TempId>,
+        /// The node.
         id: NodeId,
         /// Below which node.
         parent: NodeId,
@@ -65,7 +67,32 @@ pub enum PlanOp {
     },
 }
 
-/// What an instance that only Studio has must still be: its fact, as it was reported.
+/// Names an instance in Studio.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+pub enum Whose {
+    /// One that only Studio has.
+    Extra {
+        /// As its fact names it.
+        temp_id: TempId,
+    },
+    /// The one of a node.
+    Node {
+        /// Which.
+        id: NodeId,
+    },
+}
+
+impl From<&Whose> for OpId {
+    fn from(whose: &Whose) -> Self {
+        match whose {
+            Whose::Extra { temp_id } => temp_id.clone().into(),
+            Whose::Node { id } => (*id).into(),
+        }
+    }
+}
+
+/// What an instance must still be, with all below it, in any order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Expected {
@@ -118,7 +145,9 @@ impl PlanOp {
         match self {
             Self::SetSource { id, .. } | Self::SetProperties { id, .. } => (*id).into(),
             Self::Add { node, .. } => node.id.into(),
-            Self::Remove { temp_id, .. } | Self::Rename { temp_id, .. } => temp_id.clone().into(),
+            Self::Remove { of, .. } => of.into(),
+            Self::Rename { temp_id: Some(temp_id), .. } => temp_id.clone().into(),
+            Self::Rename { temp_id: None, id, .. } => (*id).into(),
         }
     }
 

@@ -82,6 +82,12 @@ pub struct Decision {
     pub line: Option<usize>,
     /// Where its instance stands, if that is not the place of a node.
     pub place: Option<Place>,
+    /// Its key, where neither a node nor `place` gives it.
+    pub key: Option<InstanceKey>,
+    /// Where its instance stood before it was renamed.
+    pub was: Option<Place>,
+    /// Its file is written only once this step is done.
+    pub after: Option<OpId>,
 }
 
 /// Where an instance stands.
@@ -122,6 +128,15 @@ pub enum FileWrite {
         class: String,
         /// `None`: not known yet.
         text: Option<String>,
+        /// Others lie below it: it is the `init` file of a folder of its name, made where need be.
+        holds: bool,
+    },
+    /// A folder is made, unless it is there.
+    Folder {
+        /// Relative to the project.
+        folder: String,
+        /// The instance's name.
+        name: String,
     },
 }
 
@@ -162,12 +177,15 @@ pub enum Then {
         /// With this text.
         hash: TextHash,
     },
-    /// What they had before a run that is taken back (`None`: nothing was known).
-    Restore(NodeId, Option<Side>),
-    /// This text, of which the tree has no node.
-    Gone(InstanceKey, TextHash),
-    /// Nothing is known of it any more.
-    Forget(InstanceKey),
+    /// What they had before a run that is taken back.
+    Restore {
+        /// Of this script.
+        of: Restored,
+        /// `None`: nothing was known.
+        base: Option<Side>,
+        /// What the run had made of it.
+        undone: Side,
+    },
     /// This text, at a place that the tree may not have yet.
     At {
         /// Below this node.
@@ -179,6 +197,15 @@ pub enum Then {
         /// The text.
         hash: TextHash,
     },
+}
+
+/// Whose earlier base comes back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Restored {
+    /// That of a node.
+    Node(NodeId),
+    /// That of an instance, whether or not the tree has it by then.
+    At(InstanceKey),
 }
 
 /// How much a removal removes.
@@ -203,7 +230,20 @@ impl Decision {
     /// Nothing is done about `change` so far.
     pub fn new(change: Change) -> Self {
         let (then, keeps) = (Vec::new(), Vec::new());
-        Self { change, op: None, write: None, needs: None, then, keeps, removal: None, line: None, place: None }
+        Self {
+            change,
+            op: None,
+            write: None,
+            needs: None,
+            then,
+            keeps,
+            removal: None,
+            line: None,
+            place: None,
+            key: None,
+            was: None,
+            after: None,
+        }
     }
 
     /// It is left to somebody else.
@@ -231,6 +271,10 @@ impl Decision {
     pub(super) fn then(mut self, then: Then) -> Self {
         self.then.push(then);
         self
+    }
+
+    pub(super) fn restores(self, of: Restored, base: Option<Side>, undone: Side) -> Self {
+        self.then(Then::Restore { of, base, undone })
     }
 
     pub(super) fn at(self, parent: NodeId, name: &str) -> Self {
@@ -283,9 +327,8 @@ impl Decision {
                 Then::RestoreProperties(id, base) => agreement.restore_properties(*id, base.as_ref()),
                 Then::PropertiesGone(key, properties) => agreement.agree_properties_gone(key, properties.as_ref()),
                 Then::Absent(key) => agreement.agree_gone(key, None),
-                Then::Restore(id, base) => agreement.restore(*id, *base),
-                Then::Gone(key, hash) => agreement.agree_gone(key, Some(*hash)),
-                Then::Forget(key) => agreement.forget(key),
+                Then::Restore { of: Restored::Node(id), base, undone } => agreement.restore(*id, *base, *undone),
+                Then::Restore { of: Restored::At(key), base, undone } => agreement.restore_at(key, *base, *undone),
                 Then::Renamed { from, id, hash } => agreement.renamed(from, *id, *hash),
                 Then::At { parent, name, class, hash } => agreement.agree_at(*parent, name, class, *hash),
             }

@@ -3,6 +3,7 @@
 //! ```text
 //! start -> CatchUp -> caught_up -> Compare -> compared -> Look -> looked
 //!   -> Fetch -> fetched -> Merge -> merged        what Studio's texts are needed for
+//!   -> Check -> checked                           in fastfail: could the files be written?
 //!   -> Begin -> begun                             the journal knows before anything changes
 //!   -> Apply -> applied -> Write -> written       Studio first, then the files
 //!   -> Conclude -> concluded -> Done
@@ -15,6 +16,7 @@ mod args;
 mod blocked;
 mod deciding;
 mod decision;
+mod ending;
 mod merging;
 mod overrides;
 mod plan;
@@ -93,6 +95,8 @@ pub enum Step {
     Fetch(Vec<OpId>),
     /// Merge texts, then [`Run::merged`].
     Merge(Vec<MergeJob>),
+    /// Say whether these files could be written, then [`Run::checked`]: all or nothing is wanted.
+    Check(Vec<FileWrite>),
     /// Begin an entry of the journal, then [`Run::begun`].
     Begin(Draft),
     /// Ask the plugin to carry out a plan, then [`Run::applied`].
@@ -202,9 +206,9 @@ impl Run {
     pub fn recalled(&mut self, recalled: Result<Recalled, String>, agreement: &Agreement) -> Step {
         match recalled {
             Ok(recalled) => {
-                let ids = undo::nodes(&recalled, agreement);
+                let (ids, subtrees) = undo::nodes(&recalled, agreement);
                 self.recalled = Some(recalled);
-                Step::Look { ids, subtrees: Vec::new() }
+                Step::Look { ids, subtrees }
             }
             Err(reason) => self.end(SyncStatus::Error, &reason),
         }
@@ -248,11 +252,29 @@ impl Run {
                 self.end(SyncStatus::Rejected, "manual mode asks a person, and nobody can be asked here yet")
             }
             SyncMode::Standard if resolved == 0 => self.end(SyncStatus::Rejected, words::NOTHING_RESOLVED),
-            SyncMode::Standard | SyncMode::Fastfail => {
-                let undoes = self.recalled.as_ref().map(|recalled| recalled.id);
-                Step::Begin(plan::draft(&mut self.decisions, agreement, undoes))
-            }
+            SyncMode::Fastfail => match plan::writes(&self.decisions) {
+                writes if writes.is_empty() => self.begin(agreement),
+                writes => Step::Check(writes),
+            },
+            SyncMode::Standard => self.begin(agreement),
         }
+    }
+
+    /// What stands in the way of each of the writes, if anything does.
+    pub fn checked(&mut self, found: Vec<Option<Wrote>>, agreement: &Agreement) -> Step {
+        if found.iter().all(Option::is_none) {
+            return self.begin(agreement);
+        }
+        let writing = self.decisions.iter_mut().filter(|decision| decision.write.is_some());
+        for (decision, problem) in writing.zip(found) {
+            plan::note_problem(&mut decision.change, problem, "");
+        }
+        self.end(SyncStatus::FastfailUnresolved, words::CANNOT_BE_WRITTEN)
+    }
+
+    fn begin(&mut self, agreement: &Agreement) -> Step {
+        let undoes = self.recalled.as_ref().map(|recalled| recalled.id);
+        Step::Begin(plan::draft(&mut self.decisions, agreement, undoes))
     }
 
     /// The journal has the entry, or cannot keep one.
@@ -310,42 +332,6 @@ impl Run {
             }
             None => self.concluded(Ok(())),
         }
-    }
-
-    /// What was done and agreed is kept, or could not be.
-    pub fn concluded(&mut self, kept: Result<(), String>) -> Step {
-        let status = self.ended.unwrap_or(SyncStatus::Error);
-        let unresolved = self.decisions.iter().any(|decision| decision.change.result == ChangeResult::Unresolved);
-        let message = match kept {
-            Err(reason) => Some(format!("what was done could not be noted: {reason}")),
-            Ok(()) => unresolved.then(|| words::LEFT_ALONE.to_owned()),
-        };
-        let mut step = self.finish(status, message);
-        if let Step::Done(receipt) = &mut step {
-            receipt.journal = self.journal.as_ref().map(|(id, _)| *id);
-        }
-        step
-    }
-
-    fn nothing_to_do(&mut self) -> Step {
-        let mut receipt = Receipt::empty(self.cursor, self.args.mode);
-        if self.recalled.is_some() {
-            receipt.message = Some("all of it is as it was before; there is nothing to take back".into());
-        } else if self.args.paths.is_some() {
-            receipt.message = Some("nothing that `paths` names differs; there is nothing to do".into());
-        }
-        receipt.rejected = std::mem::take(&mut self.rejected);
-        Step::Done(receipt)
-    }
-
-    fn end(&mut self, status: SyncStatus, message: &str) -> Step {
-        self.finish(status, Some(message.to_owned()))
-    }
-
-    fn finish(&mut self, status: SyncStatus, message: Option<String>) -> Step {
-        let changes = std::mem::take(&mut self.decisions).into_iter().map(|decision| decision.change).collect();
-        let receipt = Receipt::new(status, self.cursor, changes, message);
-        Step::Done(Receipt { rejected: std::mem::take(&mut self.rejected), ..receipt })
     }
 }
 

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
-    decision::{Decision, FileWrite, Then},
+    decision::{Decision, FileWrite, Place, Then},
     receipt::{Change, ChangeResult, Direction},
 };
 use crate::core::{
     agreement::Agreement,
     ids::OpId,
-    journal::{Entry, Line, PropertyLine},
+    journal::{Entry, Line, PropertyLine, Seat},
     merge::Side,
     paths::InstanceKey,
-    protocol::{NewNode, OpResult, OpStatus, PlanOp},
+    protocol::{Below, NewNode, OpResult, OpStatus, PlanOp},
     text::{ScriptText, TextHash},
     values::Properties,
 };
@@ -42,8 +42,8 @@ pub enum Begun {
 pub enum Wrote {
     /// The file holds this text now (`None`: there is none).
     Done(Side),
-    /// This file was made, with this text.
-    Made(String, TextHash),
+    /// This file was made with this text, or this folder.
+    Made(String, Side),
     /// It held another text than the one decided on.
     MovedOn(String),
     /// It could not be written.
@@ -88,25 +88,40 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
     };
     let disk_after = match &decision.write {
         Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. }) => text.as_deref().map(TextHash::of),
-        Some(FileWrite::Remove { .. }) => None,
+        Some(FileWrite::Remove { .. } | FileWrite::Folder { .. }) => None,
         None => *disk_hash,
     };
     let below = match &decision.op {
-        Some(PlanOp::Remove { expect, .. }) => expect.subtree.clone(),
+        Some(PlanOp::Remove { expect, .. } | PlanOp::Rename { expect, .. }) => expect.subtree.clone(),
+        Some(PlanOp::Add { node, .. }) => listed(node),
         _ => Vec::new(),
     };
-    let place = decision.place.as_ref();
-    let parent = place.and_then(|place| agreement.key(place.parent));
-    let at_place = parent.as_ref().zip(place).map(|(parent, place)| parent.child(&place.name, class_name));
+    let seat = |place: &Place| {
+        let parent = agreement.key(place.parent)?;
+        Some(Seat { parent, name: place.name.clone() })
+    };
+    let own = decision.key.as_ref().and_then(InstanceKey::split_last).map(|(parent, name, _)| Seat { parent, name });
+    let stands = own.or_else(|| decision.place.as_ref().and_then(seat));
+    let at_place = stands.as_ref().map(|seat| seat.parent.child(&seat.name, class_name));
+    let key = at_place.or_else(|| id.and_then(|id| agreement.key(id)));
+    let base = match id {
+        Some(id) => agreement.standing(*id).last,
+        None => key.as_ref().and_then(|key| agreement.gone(key)).and_then(|base| base.last),
+    };
+    let restored = decision.then.iter().find_map(|then| match then {
+        Then::Restore { base, .. } => Some(*base),
+        _ => None,
+    });
+    let (parent, name) = stands.map(|seat| (seat.parent, seat.name)).unzip();
     Line {
         path: path.clone(),
         direction: *direction,
         patch_type: *patch_type,
         id: *id,
-        key: at_place.or_else(|| id.and_then(|id| agreement.key(id))),
+        key,
         parent,
-        name: place.map(|place| place.name.clone()),
-        base: id.and_then(|id| agreement.standing(id).last),
+        name,
+        base,
         class_name: class_name.clone(),
         fs_path: fs_path.clone(),
         disk: (*disk_hash, disk_after),
@@ -114,6 +129,8 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         properties: properties_line(decision, agreement),
         specified: specified(decision, agreement),
         below,
+        was: decision.was.as_ref().and_then(seat),
+        then: restored.flatten(),
         result: None,
     }
 }
@@ -131,6 +148,22 @@ fn specified(decision: &Decision, agreement: &Agreement) -> BTreeMap<InstanceKey
         _ => None,
     });
     gone.collect()
+}
+
+/// What lies below a new instance, as it will be listed once it is there.
+pub(super) fn listed(node: &NewNode) -> Vec<Below> {
+    fn walk(node: &NewNode, above: &[String], found: &mut Vec<Below>) {
+        for child in &node.children {
+            let path = [above, std::slice::from_ref(&child.name)].concat();
+            let studio_hash = child.source.as_deref().map(TextHash::of);
+            let class_name = child.class_name.clone();
+            found.push(Below { path: path.clone(), class_name, studio_hash, is_draft: false });
+            walk(child, &path, found);
+        }
+    }
+    let mut found = Vec::new();
+    walk(node, &[], &mut found);
+    found
 }
 
 /// Steps of the plan. What makes room comes before what needs it.
@@ -164,7 +197,11 @@ fn normalise(op: &mut PlanOp) {
 pub(super) fn note_results(decisions: &mut [Decision], results: &[OpResult]) {
     let of_step: HashMap<(&OpId, Option<&str>), &OpResult> =
         results.iter().map(|result| ((&result.id, result.op.as_deref()), result)).collect();
+    let failed = |id: &OpId| of_step.get(&(id, None)).is_none_or(|result| result.status != OpStatus::Done);
     for decision in decisions {
+        if decision.after.as_ref().is_some_and(failed) && decision.write.take().is_some() {
+            decision.change.ended(ChangeResult::Skipped, "it did not come back in Studio");
+        }
         let Some(op) = decision.op.take() else { continue };
         // What the tree does not have the plugin cannot name.
         let named = decision.place.is_none();
@@ -224,13 +261,21 @@ pub(super) fn note_writes(decisions: &mut [Decision], wrote: Vec<Wrote>) {
         let but = if also { "Studio has the new text, but " } else { "" };
         match wrote.next() {
             Some(Wrote::Done(side)) => decision.change.disk_hash = side,
-            Some(Wrote::Made(path, hash)) => {
-                (decision.change.fs_path, decision.change.disk_hash) = (Some(path), Some(hash));
+            Some(Wrote::Made(path, side)) => {
+                (decision.change.fs_path, decision.change.disk_hash) = (Some(path), side);
             }
-            Some(Wrote::MovedOn(reason)) => decision.change.ended(ChangeResult::MovedOn, format!("{but}{reason}")),
-            Some(Wrote::Failed(reason)) => decision.change.ended(ChangeResult::Failed, format!("{but}{reason}")),
+            problem @ Some(_) => note_problem(&mut decision.change, problem, but),
             None => decision.change.ended(ChangeResult::Failed, format!("{but}nobody said what became of the file")),
         }
+    }
+}
+
+/// Why a file was not written, or cannot be.
+pub(super) fn note_problem(change: &mut Change, problem: Option<Wrote>, but: &str) {
+    match problem {
+        Some(Wrote::MovedOn(reason)) => change.ended(ChangeResult::MovedOn, format!("{but}{reason}")),
+        Some(Wrote::Failed(reason)) => change.ended(ChangeResult::Failed, format!("{but}{reason}")),
+        Some(Wrote::Done(_) | Wrote::Made(..)) | None => {}
     }
 }
 

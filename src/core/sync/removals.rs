@@ -16,7 +16,7 @@ use crate::core::{
     ids::{NodeId, TempId},
     merge::{Base, Side, Verdict, verdict},
     paths::InstanceKey,
-    protocol::{Expected, Fact, PlanOp},
+    protocol::{Expected, Fact, PlanOp, Whose},
     text::TextHash,
 };
 
@@ -115,7 +115,7 @@ impl Extra {
     }
 
     fn remove(&self, change: Change, parent: NodeId, siblings: Option<u32>) -> Decision {
-        let op = PlanOp::Remove { temp_id: self.temp_id.clone(), expect: self.expect.clone() };
+        let op = PlanOp::Remove { of: Whose::Extra { temp_id: self.temp_id.clone() }, expect: self.expect.clone() };
         let change = change.planned(Direction::Push, PatchType::Remove);
         let removal = Removal { parent, siblings, scripts: self.scripts.len().max(1) };
         let decision = Decision { removal: Some(removal), ..Decision::new(change).does(op) };
@@ -220,7 +220,7 @@ fn create(fact: &Fact, change: Change, parent: Option<&NodeView>) -> Decision {
         return Decision::unresolved(change, "only scripts are pulled so far");
     }
     let (name, class) = (name.clone(), fact.class_name.clone());
-    let write = FileWrite::Create { folder, name: name.clone(), class: class.clone(), text: None };
+    let write = FileWrite::Create { folder, name: name.clone(), class: class.clone(), text: None, holds: false };
     Decision::new(change.planned(Direction::Pull, PatchType::Add))
         .writes(write)
         .needs(Needs::text(temp_id.clone().into(), hash))
@@ -228,7 +228,7 @@ fn create(fact: &Fact, change: Change, parent: Option<&NodeView>) -> Decision {
 }
 
 /// The folder that the children of an instance lie in.
-fn folder_of(view: &NodeView) -> Option<String> {
+pub(super) fn folder_of(view: &NodeView) -> Option<String> {
     let path = view.fs_path.as_deref()?;
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     if MODEL_FILES.iter().any(|ending| file.ends_with(ending)) {

@@ -17,8 +17,8 @@ use crate::core::{
 pub enum Cleared {
     /// All of the place.
     Everything,
-    /// This one.
-    Entry(u64),
+    /// This one was taken back, and so nothing is left of the undos of it either.
+    Undone(u64),
 }
 
 impl Run {
@@ -30,7 +30,8 @@ impl Run {
     /// A run that looked at everything and ended with `receipt` has said what earlier ones left.
     pub fn clears(&self, receipt: &Receipt) -> Option<Cleared> {
         if let Some(recalled) = &self.recalled {
-            return (receipt.status == SyncStatus::Empty).then_some(Cleared::Entry(recalled.id));
+            let is_back = matches!(receipt.status, SyncStatus::Empty | SyncStatus::Success);
+            return is_back.then_some(Cleared::Undone(recalled.id));
         }
         let is_asked = self.args.unasked.is_none() && self.args.mode != SyncMode::Dryrun;
         (is_asked && self.is_whole() && receipt.status != SyncStatus::Error).then_some(Cleared::Everything)

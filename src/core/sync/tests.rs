@@ -6,13 +6,14 @@ mod properties;
 mod runs;
 mod schedule;
 mod table;
+mod undo;
 
 use std::collections::HashMap;
 
 use super::{decision::Then, *};
 use crate::core::{
     ids::TempId,
-    protocol::{Below, NewNode, Node, OpStatus},
+    protocol::{Below, NewNode, Node, OpStatus, Whose},
     text::TextHash,
     values::Properties,
 };
@@ -155,6 +156,10 @@ fn run_with(
 
 /// Go on where the journal was asked.
 fn journalled(run: &mut Run, step: Step, agreement: &mut Agreement) -> Step {
+    let step = match step {
+        Step::Check(writes) => run.checked(vec![None; writes.len()], agreement),
+        step => step,
+    };
     let step = match step {
         Step::Begin(draft) => run.begun(Begun::Entry(1, draft.entry), agreement),
         step => step,

@@ -77,7 +77,7 @@ impl Differs<'_> {
         if self.fact.is_draft {
             return Some(Decision::unresolved(change, "a person is editing it in Studio and has not saved"));
         }
-        let base = agreement.standing(self.id);
+        let base = agreement.standing(self.id).as_found(Some(disk), Some(studio));
         let texts = Texts { disk, studio, source };
         Some(match forced {
             Some(Forced::Push) => self.push(change, &texts, !base.is_old(Some(studio))),
@@ -177,10 +177,12 @@ impl Missing<'_> {
         };
         let mut texts = Vec::new();
         collect_texts(&node, &mut texts);
-        let mut others = Vec::new();
-        collect_others(&node, &mut others);
+        let others = others(&node);
         let were_there = others.iter().any(|other| other.source.is_none() && was_there(agreement, other.id));
-        let of = |(id, hash): &(NodeId, TextHash)| verdict(&agreement.standing(*id), Some(*hash), None);
+        let standing = |id: NodeId, hash: TextHash| agreement.standing(id).as_found(Some(hash), None);
+        let of = |(id, hash): &(NodeId, TextHash)| verdict(&standing(*id, *hash), Some(*hash), None);
+        // A run had begun to delete the file, and was cut off.
+        let begun = self.view.hash.is_some_and(|hash| agreement.was_cut_off(self.id) && standing(self.id, hash).seen);
         match forced {
             Some(Forced::Pull) => return self.delete(change, &node, agreement),
             Some(Forced::Text(_)) => return Decision::unresolved(change, "Studio does not have it"),
@@ -191,7 +193,7 @@ impl Missing<'_> {
                               (an override with `push` makes it again, with `pull` it deletes the file)";
                 return Decision::unresolved(change, reason);
             }
-            None if self.rules.alone && self.rules.takes && self.rules.deleted.contains(&self.id) => {
+            None if self.rules.alone && self.rules.takes && (begun || self.rules.deleted.contains(&self.id)) => {
                 return self.delete(change, &node, agreement);
             }
             None => {
@@ -244,11 +246,9 @@ fn was_there(agreement: &Agreement, id: NodeId) -> bool {
 }
 
 /// The nodes whose properties are agreed on: all but plain scripts.
-fn collect_others<'a>(node: &'a NewNode, others: &mut Vec<&'a NewNode>) {
-    if node.source.is_none() || !node.properties.is_empty() {
-        others.push(node);
-    }
-    node.children.iter().for_each(|child| collect_others(child, others));
+pub(super) fn others(node: &NewNode) -> Vec<&NewNode> {
+    let own = (node.source.is_none() || !node.properties.is_empty()).then_some(node);
+    own.into_iter().chain(node.children.iter().flat_map(others)).collect()
 }
 
 fn depth(node: &NewNode) -> usize {

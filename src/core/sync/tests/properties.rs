@@ -89,7 +89,7 @@ fn a_place_that_was_closed_without_saving_has_old_values_and_gets_the_file_s() {
     before.agree_properties(LAMP, &colored(1.0));
     let mut agreement = rooted();
     agreement.tree_has_node(&node_of(&lamp(1.0).1));
-    agreement.recall(before.take_news());
+    agreement.recall(before.take_news().iter().filter_map(|news| news.agreed().cloned()).collect());
     let (_, step) = run(SyncMode::Standard, None, vec![has(0.5)], [lamp(1.0)], &mut agreement.clone());
     assert_eq!(ops(step).len(), 1);
     let (_, step) = run(SyncMode::Standard, None, vec![has(0.75)], [lamp(1.0)], &mut agreement);
