@@ -132,7 +132,10 @@ impl Back<'_> {
     fn files(&self, lost: &Lost<'_>, op: Option<OpId>) -> Vec<Decision> {
         let Some(folder) = &lost.folder else { return Vec::new() };
         let mut all = Vec::new();
-        for Item { path, key, class, text } in lost.items() {
+        let items = lost.items();
+        let with_file: Vec<bool> = items.iter().map(|item| item.had_file(&items)).collect();
+        let items = items.into_iter().zip(with_file).filter_map(|(item, had_file)| had_file.then_some(item));
+        for Item { path, key, class, text } in items {
             let Some((name, above)) = path.split_last() else { continue };
             let folder = above.iter().fold(folder.clone(), |folder, name| below(&folder, name));
             let holds =
@@ -166,6 +169,22 @@ struct Item<'a> {
     key: InstanceKey,
     class: &'a str,
     text: Side,
+}
+
+impl Item<'_> {
+    /// Neither a script nor a folder: such a one lies in a model, whose file is not kept.
+    fn is_of_model(&self) -> bool {
+        self.text.is_none() && self.class != "Folder"
+    }
+
+    /// A file or a folder of its own stood for it.
+    fn had_file(&self, all: &[Self]) -> bool {
+        let above = |other: &&Self| other.path.len() < self.path.len() && self.path.starts_with(&other.path);
+        let below = |other: &&Self| other.path.starts_with(&self.path);
+        let holds_script = || all.iter().filter(below).any(|other| other.text.is_some());
+        let holds_model = || all.iter().filter(below).any(Self::is_of_model);
+        !all.iter().filter(above).any(Self::is_of_model) && (holds_script() || !holds_model())
+    }
 }
 
 impl Lost<'_> {
