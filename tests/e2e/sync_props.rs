@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Agent, TestServer, delete, demo, save};
+use crate::support::{Agent, TestServer, delete, demo, save, until};
 
 const LAMP: &str = "assets/Lamp.model.json";
 const IN_STUDIO: &str = "game.ReplicatedStorage.Assets.Lamp";
@@ -315,4 +315,32 @@ async fn a_script_s_meta_file_and_the_project_s_own_properties_are_synced() {
     assert_eq!((&receipt["status"], &receipt["pushed"]), (&json!("success"), &json!(1)), "{receipt}");
     assert_eq!(agent.eval("return workspace.Gravity").await, json!(90));
     assert_eq!(agent.ask("sync", json!({})).await["status"], "empty");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn live_mode_carries_properties_and_models_as_they_are_saved() {
+    let project = demo();
+    save(project.path(), LAMP, &lamp(&json!({ "Transparency": 0 }), &json!({})));
+    let server = TestServer::start(project.path()).await;
+    let studio = server.live_studio(false).await;
+    let agent = server.agent();
+    save(project.path(), LAMP, &lamp(&json!({ "Transparency": 0.5 }), &json!({})));
+    let seen = |of: String, wanted: Value| {
+        let studio = &studio;
+        async move { studio.run(&format!("return {of}")).await.is_ok_and(|values| values.first() == Some(&wanted)) }
+    };
+    until("the property is set", || seen(format!("{IN_STUDIO}.Transparency"), json!(0.5))).await;
+    save(project.path(), "assets/New.model.json", &lamp(&json!({ "Anchored": true }), &json!({})));
+    let there = "game.ReplicatedStorage.Assets:FindFirstChild('New') ~= nil";
+    until("the model is made", || seen(there.to_owned(), json!(true))).await;
+    assert_eq!(agent.eval("return game.ReplicatedStorage.Assets.New.Anchored").await, json!(true));
+
+    studio.run(&format!("{IN_STUDIO}.Transparency = 0.75")).await.expect("set");
+    save(project.path(), LAMP, &lamp(&json!({ "Transparency": 0.25 }), &json!({})));
+    until("it is held", || async {
+        let status = agent.ask("status", json!({})).await;
+        status.to_string().contains("ReplicatedStorage.Assets.Lamp")
+    })
+    .await;
+    assert_eq!(agent.eval(&format!("return {IN_STUDIO}.Transparency")).await, json!(0.75));
 }

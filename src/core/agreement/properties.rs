@@ -232,7 +232,13 @@ impl Agreement {
     pub fn restore_properties(&mut self, id: NodeId, properties: Option<&Properties>) {
         match properties {
             Some(properties) => self.agree_properties(id, properties),
-            None => _ = self.settled.bases.remove(&id),
+            None => {
+                self.settled.bases.remove(&id);
+                // The store is to know nothing either.
+                let key = self.unique_key(id);
+                self.settled.gone_news.extend(key);
+                self.settled.news.remove(&id);
+            }
         }
     }
 
@@ -250,7 +256,7 @@ impl Agreement {
 mod tests {
     use serde_json::json;
 
-    use super::{super::News, *};
+    use super::*;
 
     const ID: NodeId = NodeId(7);
 
@@ -274,6 +280,10 @@ mod tests {
         agreement
     }
 
+    fn told(agreement: &mut Agreement) -> Vec<Kept> {
+        agreement.take_news().iter().filter_map(|news| news.agreed().cloned()).collect()
+    }
+
     #[test]
     fn a_comparison_that_reports_nothing_agrees() {
         let mut agreement = confirmed(&part(1));
@@ -289,16 +299,16 @@ mod tests {
         let mut agreement = confirmed(&part(1));
         agreement.agree_properties(ID, &part(0).properties);
         assert!(agreement.properties(ID).earlier.is_empty(), "Studio had the last one under our eyes");
-        let kept = agreement.take_news();
+        let kept = told(&mut agreement);
         assert_eq!(kept.len(), 1);
         let other = NodeId(8);
         let mut next = Agreement::default();
         next.tree_has_node(&Node { id: other, ..part(0) });
-        next.recall(kept.iter().filter_map(|news| news.agreed().cloned()).collect());
+        next.recall(kept.clone());
         let base = next.properties(other);
         assert_eq!(base.last, Some(part(0).properties));
         assert_eq!(base.earlier, [Some(part(1).properties)], "it may have been closed without saving");
-        assert!(next.take_news().is_empty(), "the store has it");
+        assert!(told(&mut next).is_empty(), "the store has it");
     }
 
     #[test]
@@ -309,7 +319,7 @@ mod tests {
         assert_eq!(agreement.properties_gone(&key), Some(part(1).properties));
         agreement.agree_properties_gone(&key, None);
         assert_eq!(agreement.properties_gone(&key), None);
-        let kept = agreement.take_news();
-        assert_eq!(kept.last().and_then(News::agreed).map(|row| row.last), Some(None), "the store forgets it too");
+        let kept = told(&mut agreement);
+        assert_eq!(kept.last().map(|row| row.last), Some(None), "the store forgets it too");
     }
 }

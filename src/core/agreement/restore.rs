@@ -118,9 +118,10 @@ impl Agreement {
             let base = known.and_then(|base| Some((base.last?, base.earlier.clone())));
             all.insert(key.clone(), News::Restored { key, base });
         }
+        let mut all: Vec<News> = all.into_values().collect();
         let (picture, settled) = (&self.picture, &mut self.settled);
-        let settled = settled.take_news(|id| if picture.is_twin(id) { None } else { picture.key(id) });
-        let mut all: Vec<News> = all.into_values().chain(settled.into_iter().map(News::Agreed)).collect();
+        let key = |id| if picture.is_twin(id) { None } else { picture.key(id) };
+        all.extend(settled.take_news(key).into_iter().map(News::Agreed));
         all.sort_by(|one, other| one.key().cmp(other.key()));
         all
     }
@@ -128,7 +129,8 @@ impl Agreement {
 
 /// What is made, renamed or removed in Studio is told from its file alone.
 fn is_about_a_text(line: &Line) -> bool {
-    line.patch_type == PatchType::Edit || (line.direction, line.patch_type) == (Direction::Pull, PatchType::Remove)
+    let edits = line.patch_type == PatchType::Edit && line.properties.is_none();
+    edits || (line.direction, line.patch_type) == (Direction::Pull, PatchType::Remove)
 }
 
 fn to_keep(key: InstanceKey, id: Option<NodeId>, base: &Base) -> Option<Kept> {

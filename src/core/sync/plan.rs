@@ -197,7 +197,7 @@ fn normalise(op: &mut PlanOp) {
 pub(super) fn note_results(decisions: &mut [Decision], results: &[OpResult]) {
     let of_step: HashMap<(&OpId, Option<&str>), &OpResult> =
         results.iter().map(|result| ((&result.id, result.op.as_deref()), result)).collect();
-    let failed = |id: &OpId| !results.iter().any(|result| result.id == *id && result.status == OpStatus::Done);
+    let failed = |id: &OpId| of_step.get(&(id, None)).is_none_or(|result| result.status != OpStatus::Done);
     for decision in decisions {
         if decision.after.as_ref().is_some_and(failed) && decision.write.take().is_some() {
             decision.change.ended(ChangeResult::Skipped, "it did not come back in Studio");

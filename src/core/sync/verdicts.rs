@@ -177,8 +177,7 @@ impl Missing<'_> {
         };
         let mut texts = Vec::new();
         collect_texts(&node, &mut texts);
-        let mut others = Vec::new();
-        collect_others(&node, &mut others);
+        let others = others(&node);
         let were_there = others.iter().any(|other| other.source.is_none() && was_there(agreement, other.id));
         let standing = |id: NodeId, hash: TextHash| agreement.standing(id).as_found(Some(hash), None);
         let of = |(id, hash): &(NodeId, TextHash)| verdict(&standing(*id, *hash), Some(*hash), None);
@@ -247,11 +246,9 @@ fn was_there(agreement: &Agreement, id: NodeId) -> bool {
 }
 
 /// The nodes whose properties are agreed on: all but plain scripts.
-pub(super) fn collect_others<'a>(node: &'a NewNode, others: &mut Vec<&'a NewNode>) {
-    if node.source.is_none() || !node.properties.is_empty() {
-        others.push(node);
-    }
-    node.children.iter().for_each(|child| collect_others(child, others));
+pub(super) fn others(node: &NewNode) -> Vec<&NewNode> {
+    let own = (node.source.is_none() || !node.properties.is_empty()).then_some(node);
+    own.into_iter().chain(node.children.iter().flat_map(others)).collect()
 }
 
 fn depth(node: &NewNode) -> usize {

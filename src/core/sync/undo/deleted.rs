@@ -15,7 +15,7 @@ use crate::core::{
         decision::{Restored, Then},
         plan::listed,
         removals::folder_of,
-        verdicts::collect_others,
+        verdicts::others,
     },
     text::TextHash,
 };
@@ -76,13 +76,12 @@ impl Back<'_> {
         if !on_disk.is(text, &line.below) {
             return Some(Decision::unresolved(change, "its file is not as it was then, so it is left as it is"));
         }
-        let made = scripts(node).into_iter().map(|(id, hash)| Then::Made(id, hash));
-        let mut others = Vec::new();
-        collect_others(node, &mut others);
-        let with = others.into_iter().map(|other| Then::MadeWith(other.id, other.properties.clone()));
+        let scripts = scripts(node).into_iter().map(|(id, hash)| Then::Made(id, hash));
+        let others = others(node).into_iter().map(|other| Then::MadeWith(other.id, other.properties.clone()));
+        let made: Vec<Then> = scripts.chain(others).collect();
         let change = change.planned(Direction::Push, PatchType::Add);
         let decision = Decision::new(change).does(PlanOp::Add { parent, node: node.clone() });
-        Some(made.chain(with).fold(decision, Decision::then))
+        Some(made.into_iter().fold(decision, Decision::then))
     }
 
     /// The instance, made anew in Studio.
@@ -90,7 +89,7 @@ impl Back<'_> {
         let Lost { line, key, name, text, parent, folder } = lost;
         let node = self.new_node(lost)?;
         let mut reason =
-            "with what the files specified of it but references; all of it Studio's own undo brings back".to_owned();
+            "with what files specified of it but references; the rest Studio's own undo brings back".to_owned();
         if had_file && folder.is_none() {
             reason.push_str(". Its file is not either: what it stands below has no folder on disk");
         }
@@ -110,21 +109,21 @@ impl Back<'_> {
     }
 
     fn new_node(&self, lost: &Lost<'_>) -> Option<NewNode> {
-        let Lost { line, name, text, .. } = lost;
-        let make = |path: &[String], key: &InstanceKey, (name, class): (&str, &str), side: Side| {
+        let Lost { line, key, name, text, .. } = lost;
+        let make = |path: &[String], name: &str, class: &str, side: Side, key: &InstanceKey| {
             let source = if side.is_some() { Some(self.text(side)?.clone()) } else { None };
             let (name, class_name) = (name.to_owned(), class.to_owned());
             let properties = line.specified.get(key).cloned().unwrap_or_default();
             Some(NewNode { id: self.new_id(path), name, class_name, source, properties, children: Vec::new() })
         };
-        let mut top = make(&[], lost.key, (name, &line.class_name), *text)?;
-        for (one, key) in line.below.iter().zip(line.keys_below(lost.key)) {
+        let mut top = make(&[], name, &line.class_name, *text, key)?;
+        for (one, key) in line.below.iter().zip(line.keys_below(key)) {
             let (own, above) = one.path.split_last()?;
             let mut parent = &mut top;
             for step in above {
                 parent = parent.children.iter_mut().find(|child| child.name == *step)?;
             }
-            parent.children.push(make(&one.path, &key, (own, &one.class_name), one.studio_hash)?);
+            parent.children.push(make(&one.path, own, &one.class_name, one.studio_hash, &key)?);
         }
         Some(top)
     }
@@ -133,7 +132,10 @@ impl Back<'_> {
     fn files(&self, lost: &Lost<'_>, op: Option<OpId>) -> Vec<Decision> {
         let Some(folder) = &lost.folder else { return Vec::new() };
         let mut all = Vec::new();
-        for Item { path, key, class, text } in lost.items() {
+        let items = lost.items();
+        let with_file: Vec<bool> = items.iter().map(|item| item.had_file(&items)).collect();
+        let items = items.into_iter().zip(with_file).filter_map(|(item, had_file)| had_file.then_some(item));
+        for Item { path, key, class, text } in items {
             let Some((name, above)) = path.split_last() else { continue };
             let folder = above.iter().fold(folder.clone(), |folder, name| below(&folder, name));
             let holds =
@@ -167,6 +169,22 @@ struct Item<'a> {
     key: InstanceKey,
     class: &'a str,
     text: Side,
+}
+
+impl Item<'_> {
+    /// Neither a script nor a folder: such a one lies in a model, whose file is not kept.
+    fn is_of_model(&self) -> bool {
+        self.text.is_none() && self.class != "Folder"
+    }
+
+    /// A file or a folder of its own stood for it.
+    fn had_file(&self, all: &[Self]) -> bool {
+        let above = |other: &&Self| other.path.len() < self.path.len() && self.path.starts_with(&other.path);
+        let below = |other: &&Self| other.path.starts_with(&self.path);
+        let holds_script = || all.iter().filter(below).any(|other| other.text.is_some());
+        let holds_model = || all.iter().filter(below).any(Self::is_of_model);
+        !all.iter().filter(above).any(Self::is_of_model) && (holds_script() || !holds_model())
+    }
 }
 
 impl Lost<'_> {

@@ -93,14 +93,8 @@ impl<'a> Back<'a> {
         self.recalled.texts.get(&side?)
     }
 
-    /// What is reported of the instance itself, or of its text.
     pub fn fact(&self, id: NodeId) -> Option<&'a Fact> {
-        self.facts.iter().find(|fact| fact.id == Some(id) && !fact.is_of_properties())
-    }
-
-    /// What is reported of its properties.
-    pub fn fact_of_properties(&self, id: NodeId) -> Option<&'a Fact> {
-        self.facts.iter().find(|fact| fact.id == Some(id) && !fact.properties.is_empty())
+        self.facts.iter().find(|fact| fact.id == Some(id))
     }
 
     /// Studio has no instance of the node.

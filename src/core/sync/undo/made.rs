@@ -8,7 +8,11 @@ use crate::core::{
     journal::Line,
     paths::InstanceKey,
     protocol::{Expected, PlanOp, Whose},
-    sync::{Decision, Direction, FileWrite, PatchType, decision::Restored},
+    sync::{
+        Decision, Direction, FileWrite, PatchType,
+        decision::{Restored, Then},
+        verdicts::others,
+    },
 };
 
 impl Back<'_> {
@@ -35,6 +39,9 @@ impl Back<'_> {
             // To have had nothing is what a file that is new for Studio begins with.
             let base = line.base.filter(|_| script == id).unwrap_or(None);
             decision = decision.restores(Restored::Node(script), Some(base), Some(hash));
+        }
+        for other in others(node) {
+            decision = decision.then(Then::RestoreProperties(other.id, None));
         }
         Some(decision.at(parent, &node.name))
     }

@@ -104,7 +104,7 @@ impl Back<'_> {
             return vec![Decision::unresolved(self.change(line), "the text that it had is not kept any more")];
         }
         if let Some(set) = &line.properties {
-            return self.properties(line, set).into_iter().collect();
+            return self.set_back(line, set).into_iter().collect();
         }
         match (line.direction, line.patch_type) {
             (_, PatchType::Remove) => self.bring_back(line),
