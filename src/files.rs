@@ -25,7 +25,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use make::{check_create, check_held, create, create_folder, create_init};
+pub use make::{check_create, check_held, create, create_folder, create_init, move_to};
 pub use names::{NameError, ScriptFile};
 pub use place::{Rules, Sources};
 

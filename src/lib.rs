@@ -18,6 +18,7 @@ pub mod cli;
 pub mod clock;
 pub mod core;
 pub mod files;
+pub mod git;
 pub mod guard;
 #[cfg(feature = "headless")]
 pub mod headless;

@@ -124,7 +124,8 @@ impl Studio {
         matches!(self.tree, TreeState::Ready { .. })
     }
 
-    fn session(&self) -> Option<&SessionId> {
+    /// The plugin's, where it is ours.
+    pub fn session(&self) -> Option<&SessionId> {
         self.hello.level1.as_ref().map(|hello| &hello.session_id)
     }
 

@@ -8,7 +8,7 @@
 mod picture;
 mod restore;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use picture::Picture;
 pub use restore::News;
@@ -34,6 +34,8 @@ pub struct Agreement {
     gone_news: HashSet<InstanceKey>,
     /// What the store has to forget, or to have exactly as it is here.
     rewritten: HashSet<InstanceKey>,
+    /// What the store knows to be unseen by this plugin session.
+    told_unseen: Option<BTreeSet<InstanceKey>>,
 }
 
 /// A base as the store has it.

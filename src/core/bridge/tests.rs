@@ -95,10 +95,14 @@ impl Rig {
     fn handle(&mut self, event: Event, out: &mut Out) {
         for effect in self.bridge.handle(self.now, event) {
             match effect {
-                Effect::LoadBases { place } => {
-                    self.handle(Event::BasesLoaded { place, kept: vec![], cut_off: vec![] }, out);
+                Effect::LoadBases { place, .. } => {
+                    self.handle(Event::BasesLoaded { place, kept: vec![], cut_off: vec![], unseen: None }, out);
                 }
-                Effect::Remember { .. } | Effect::MovePlace { .. } | Effect::CutOff { .. } | Effect::Clear { .. } => {}
+                Effect::Remember { .. }
+                | Effect::KeepSession { .. }
+                | Effect::MovePlace { .. }
+                | Effect::CutOff { .. }
+                | Effect::Clear { .. } => {}
                 Effect::Work { run, work: Work::Begin(draft) } => {
                     let done = Worked::Begun(Begun::Entry(1, draft.entry));
                     self.handle(Event::Worked { run, done }, out);

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! start -> CatchUp -> caught_up -> Compare -> compared -> Look -> looked
+//!   -> History -> knows_history                    is a text without a base an old one?
 //!   -> Fetch -> fetched -> Merge -> merged        what Studio's texts are needed for
 //!   -> Check -> checked                           in fastfail: could the files be written?
 //!   -> Begin -> begun                             the journal knows before anything changes
@@ -14,6 +15,7 @@
 
 mod args;
 mod blocked;
+mod deciding;
 mod decision;
 mod ending;
 mod merging;
@@ -23,6 +25,7 @@ mod receipt;
 mod removals;
 mod renames;
 mod scope;
+mod taken;
 mod undo;
 mod verdicts;
 mod words;
@@ -35,10 +38,9 @@ pub use merging::{MergeJob, Merged};
 pub use overrides::{Forced, Override, OverrideDirection, Resolution};
 pub use plan::{Begun, Draft, Wrote};
 pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected, SyncStatus};
-pub use scope::{Cleared, Unasked};
+pub use scope::{Cleared, Unasked, Version};
 pub use undo::{Recalled, Undo};
 
-use self::overrides::Overrides;
 use super::{
     agreement::{Agreement, Comparison},
     ids::{NodeId, OpId, RunId},
@@ -55,6 +57,7 @@ pub struct Run {
     cursor: u32,
     comparison: Comparison,
     facts: Vec<Fact>,
+    views: HashMap<NodeId, NodeView>,
     decisions: Vec<Decision>,
     rejected: Vec<Rejected>,
     to_fetch: VecDeque<OpId>,
@@ -89,6 +92,8 @@ pub enum Step {
         /// Of these the whole subtree is wanted.
         subtrees: Vec<NodeId>,
     },
+    /// Ask git which of these their files had in earlier commits, then [`Run::knows_history`].
+    History(Vec<Version>),
     /// Ask the plugin for these texts, then [`Run::fetched`] for each. May be none: others are
     /// still on their way.
     Fetch(Vec<OpId>),
@@ -133,6 +138,7 @@ impl Run {
             cursor: 0,
             comparison: Comparison::default(),
             facts: Vec::new(),
+            views: HashMap::new(),
             decisions: Vec::new(),
             rejected: Vec::new(),
             to_fetch: VecDeque::new(),
@@ -211,71 +217,6 @@ impl Run {
             }
             Err(reason) => self.end(SyncStatus::Error, &reason),
         }
-    }
-
-    /// The nodes that differ, as the tree has them. Those that are gone are absent.
-    pub fn looked(&mut self, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) -> Step {
-        let facts = std::mem::take(&mut self.facts);
-        let reported = scope::reported_ids(&facts, views);
-        agreement.confirm(std::mem::take(&mut self.comparison), |id| reported.contains(&id));
-        match &self.recalled {
-            Some(recalled) => self.decisions = undo::decide(recalled, &facts, views, agreement),
-            None => self.decide(facts, views, agreement),
-        }
-        if self.decisions.is_empty() {
-            return self.nothing_to_do();
-        }
-        let wanted = |decision: &&Decision| {
-            let merges = decision.needs.as_ref().is_some_and(|needs| needs.merge.is_some());
-            merges || self.args.mode != SyncMode::Dryrun
-        };
-        let needs = self.decisions.iter().filter(wanted).filter_map(|decision| decision.needs.as_ref());
-        self.to_fetch = needs.map(|needs| needs.of.clone()).collect();
-        self.fetch_more(agreement)
-    }
-
-    fn overrides(&mut self) -> Overrides {
-        Overrides::new(std::mem::take(&mut self.args.overrides), self.args.resolution.take())
-    }
-
-    fn decide(&mut self, facts: Vec<Fact>, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) {
-        let only = self.args.resolution.as_ref().map(|resolution| resolution.id.clone());
-        let mut overrides = self.overrides();
-        let mut decisions = Vec::new();
-        let mut extras = HashMap::new();
-        for fact in facts.iter().filter(|fact| scope::is_meant(only.as_ref(), fact)) {
-            let view = fact.id.and_then(|id| views.get(&id));
-            let forced = match overrides.take(fact, view.and_then(|view| view.hash)) {
-                Ok(forced) => forced,
-                Err(reason) => {
-                    let change = verdicts::change(fact, view, PatchType::Edit);
-                    decisions.push(Decision::unresolved(change, reason));
-                    continue;
-                }
-            };
-            if fact.kind != FactKind::Extra {
-                decisions.extend(verdicts::about_node(fact, view, agreement, &self.rules, forced));
-                continue;
-            }
-            let parent = fact.parent.and_then(|id| views.get(&id));
-            let (mut decision, extra) = removals::about_extra(fact, parent, agreement, &self.rules, forced);
-            decision.change.fs_path = scope::lost_file(fact, parent);
-            extras.extend(extra.map(|extra| (decisions.len(), extra)));
-            decisions.push(decision);
-        }
-        renames::find(&mut decisions, &extras);
-        decisions.iter_mut().for_each(Decision::check_size);
-        removals::ask_for_many(&mut decisions, &self.rules);
-        decisions.retain(|decision| scope::is_in(self.args.paths.as_deref(), &decision.change));
-        blocked::leave_alone(&mut decisions, &facts);
-        // There is no such file; where it would be is known for the scope alone.
-        decisions
-            .iter_mut()
-            .map(|decision| &mut decision.change)
-            .filter(|change| change.id.is_none())
-            .for_each(|change| change.fs_path = None);
-        self.decisions = decisions;
-        self.rejected = overrides.finish();
     }
 
     /// All texts that were wanted are here, and merged.

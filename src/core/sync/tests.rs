@@ -5,9 +5,11 @@ mod merges;
 mod runs;
 mod schedule;
 mod table;
+mod taken;
 mod undo;
+mod world;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{decision::Then, *};
 use crate::core::{
@@ -57,6 +59,8 @@ fn fact(kind: FactKind, id: Option<NodeId>) -> Fact {
         subtree: None,
         subtree_cut: false,
         siblings: None,
+        is_new: false,
+        was: None,
     }
 }
 
@@ -138,7 +142,10 @@ fn run_with(
     if !matches!(step, Step::Look { .. }) {
         return (run, step);
     }
-    let step = run.looked(&HashMap::from_iter(views), agreement);
+    let step = match run.looked(HashMap::from_iter(views), agreement) {
+        Step::History(_) => run.knows_history(BTreeSet::new(), agreement),
+        step => step,
+    };
     let step = journalled(&mut run, step, agreement);
     (run, step)
 }
