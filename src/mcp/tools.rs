@@ -25,6 +25,7 @@ use crate::{
         ids::NodeId,
         text::TextHash,
     },
+    deletions::is_about_files_alone,
     session::Target,
     store::StoreProblem,
 };
@@ -158,7 +159,8 @@ async fn cut_off(backend: &Backend) -> Result<Vec<Problem>, ToolError> {
     let store = backend.store.clone();
     let read = tokio::task::spawn_blocking(move || store.cut_off_entries());
     let entries = read.await.map_err(|_| ToolError::failed("reading the journal failed", "report this"))??;
-    Ok(entries.iter().map(|entry| cut_off_problem(entry.id, &entry.entry)).collect())
+    let unsettled = entries.iter().filter(|entry| !is_about_files_alone(&entry.entry));
+    Ok(unsettled.map(|entry| cut_off_problem(entry.id, &entry.entry)).collect())
 }
 
 async fn get_script(

@@ -18,6 +18,7 @@ mod graft;
 mod isolate;
 mod jsonc;
 mod mirror;
+mod own_files;
 mod pending;
 mod plain;
 mod problems;
@@ -53,6 +54,7 @@ use rbx_dom_weak::types::Ref;
 use tokio::sync::{broadcast, watch as tokio_watch};
 
 pub use engine::find_project;
+pub use own_files::{OwnFiles, OwnScript};
 pub use problems::{Health, Problem, ProblemKind};
 pub use types::{CursorGone, Look, Message, MessageBatch, ProjectInfo, SessionError, Target};
 
@@ -164,6 +166,14 @@ impl ServeSession {
     /// An instance with everything below it.
     pub fn new_node(&self, id: NodeId) -> Option<NewNode> {
         wire::new_node(&self.board.state.read().tree, wire::referent(id))
+    }
+
+    /// The files that an instance and all below it come from. `None`: there is no such instance.
+    ///
+    /// # Errors
+    /// In words: some of it comes from something else.
+    pub fn own_files(&self, id: NodeId) -> Option<Result<OwnFiles, String>> {
+        OwnFiles::of(&self.board.state.read(), &self.looker(), wire::referent(id))
     }
 
     /// Whether an instance or anything below it has properties or attributes that a [`NewNode`]

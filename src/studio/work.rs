@@ -227,7 +227,7 @@ impl Worker {
             let mut entries = entries.into_iter().filter_map(|entry| read(entry).ok());
             let last = entries.find(|(_, state, entry)| {
                 let is_of_this = entry.undoes.is_none() && entry.place == place.as_str();
-                is_of_this && *state != EntryState::Undone && changed_something(entry)
+                is_of_this && *state != EntryState::Undone && entry.changed_something()
             });
             return last
                 .map(|(id, _, entry)| (id, entry))
@@ -261,11 +261,6 @@ impl Worker {
         let undone = undone.map_or(Ok(()), |id| self.mark_undone(id));
         kept.and(finished).and(undone).map_err(|error| error.to_string())
     }
-}
-
-/// A change of it was made, or may have been.
-fn changed_something(entry: &Entry) -> bool {
-    entry.changes.iter().any(|line| line.result.is_none_or(|result| result == ChangeResult::Done))
 }
 
 fn to_base((last, earlier): &(Side, Vec<Side>)) -> Base {

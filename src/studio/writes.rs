@@ -74,7 +74,8 @@ impl Worker {
             FileWrite::Remove { path, base } => {
                 let path = folder.join(path);
                 batch.written.push(path.clone());
-                files::remove(&sources, &path, base).map(|_| Wrote::Done(None))
+                batch.displaced.push(files::remove(&sources, &path, base)?.displaced);
+                Ok(Wrote::Done(None))
             }
             FileWrite::Create { folder: within, name, class, text: Some(text), holds } => {
                 let (text, kind) = (ScriptText::new(&text), script_file(&class));
@@ -97,7 +98,8 @@ impl Worker {
                 let to = (&*folder.join(within), &*name, script_file(&class));
                 batch.written.push(path.clone());
                 batch.written.push(to.0.to_path_buf());
-                let path = files::move_to(&sources, &path, base, to, &text)?;
+                let (path, displaced) = files::move_to(&sources, &path, base, to, &text)?;
+                batch.displaced.push(displaced);
                 let made = Wrote::Made(below(&folder, &path), Some(text.hash()));
                 batch.written.push(path);
                 Ok(made)

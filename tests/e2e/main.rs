@@ -19,6 +19,7 @@ mod stdio;
 mod supervision;
 mod support;
 mod sync;
+mod sync_at_once;
 mod sync_both_ways;
 mod sync_git;
 mod sync_undo;

@@ -220,7 +220,7 @@ impl Agent {
         method: &str,
         path: &str,
         headers: &[(&str, &str)],
-        body: String,
+        body: impl Into<Bytes>,
     ) -> (StatusCode, HeaderMap, Bytes) {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).await.expect("the server listens");
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("HTTP");
@@ -232,7 +232,7 @@ impl Agent {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let request = request.body(Full::new(Bytes::from(body))).expect("a request");
+        let request = request.body(Full::new(body.into())).expect("a request");
         let response =
             tokio::time::timeout(BOUND, sender.send_request(request)).await.expect("in time").expect("answered");
         let (head, body) = response.into_parts();

@@ -1,6 +1,6 @@
 //! Calls: opened when an agent asks, settled by the first of result, deadline, cancel and loss.
 
-use std::{collections::VecDeque, time::Duration};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -8,17 +8,16 @@ use super::{
     Answer, Ask, Bridge, Call, CallerId, Effect, StudioScript, Waiter, Waiting, What,
     level0::{late_catch_up, read_relayed},
     operations::Ran,
+    plan_parts::first_part,
+    runs::Stage,
 };
 use crate::core::{
     calls::Moment,
     console::Query,
     error::{ErrorCode, ToolError},
-    ids::{RequestId, RunId},
-    protocol::{
-        CancelReason, MAX_FRAME_BYTES, MAX_PART_BYTES, Notice, Outcome, PlanOp, PluginResult, Request, RequestBody,
-        ServerFrame,
-    },
-    studios::{LinkId, Studio, StudioKey, StudioStatus},
+    ids::{OperationId, RequestId, RunId},
+    protocol::{CancelReason, MAX_FRAME_BYTES, Notice, Outcome, PluginResult, Request, RequestBody, ServerFrame},
+    studios::{Studio, StudioKey, StudioStatus},
 };
 
 impl Bridge {
@@ -84,7 +83,7 @@ impl Bridge {
                 let args = Value::Object(serde_json::Map::new());
                 (RequestBody::Tool { name: "get_console_output".to_owned(), args }, false)
             }
-            Ask::Sync(args) => return self.start_run(now, deadline, key, id, who, args),
+            Ask::Sync(args) => return self.start_run(deadline, key, id, who, args),
             Ask::Status | Ask::GetCall(_) => unreachable!("answered above"),
         };
         self.open_request(deadline, key, id.clone(), who, body);
@@ -132,18 +131,6 @@ impl Bridge {
         let what = What::Request { request, rest, next_part: 1, sent: false };
         let deadline = ledger_deadline(&who, deadline);
         self.calls.open(id, deadline, Waiting { studio, who, what });
-    }
-
-    pub(super) fn plan_part_taken(&mut self, link: LinkId, id: &RequestId, part: u32) {
-        let Some(waiting) = self.calls.get_mut(id) else { return };
-        let What::Request { rest, next_part, .. } = &mut waiting.what else { return };
-        if *next_part != part + 1 {
-            return;
-        }
-        let Some(ops) = rest.pop_front() else { return };
-        *next_part += 1;
-        let notice = Notice::PlanPart { request_id: id.clone(), part: part + 1, last: rest.is_empty(), ops };
-        self.send(link, ServerFrame::Notice(notice));
     }
 
     /// The one result of a request has come. A repeated or unknown one changes nothing.
@@ -197,6 +184,9 @@ impl Bridge {
         let Some(waiting) = self.calls.settle(id) else { return };
         let studio = waiting.studio;
         let told = matches!(waiting.who, Waiter::Caller(_) | Waiter::Operation(_));
+        if let (Waiter::Run(run), Ran::Never) = (&waiting.who, ran) {
+            self.set_stage(run, Stage::Plans);
+        }
         if told && ran != Ran::Unknown && !matches!(waiting.what, What::Run(_)) {
             self.finish(waiting.who, Err(error), ran);
         } else {
@@ -211,27 +201,24 @@ impl Bridge {
             (Waiter::Run(run), _) => self.run_failed(&run, error.clone()),
             (Waiter::Probe { newer }, _) => self.give_way(studio, newer),
             (who, What::Request { request, sent: true, .. }) => {
-                let operation = match &who {
-                    Waiter::Operation(id) => Some(id.clone()),
-                    _ => None,
-                };
-                self.late.insert(studio, request, operation);
+                self.late.insert(studio, request, operation_of(&who));
                 self.finish(who, Err(error.clone().ask_get_call(id.as_str())), Ran::Unknown);
             }
             (who, What::Request { sent: false, .. } | What::CatchUp(_)) => {
                 self.finish(who, Err(error.not_sent()), Ran::Never);
             }
-            (who, What::Run(run)) => {
-                let ran = if self.changes_something(&run) { Ran::Unknown } else { Ran::Never };
-                self.forget_run(&run);
-                self.finish(who, Err(error.clone()), ran);
+            (who, What::Run(run)) if self.let_run_go(&run) => {
+                self.late.insert_run(studio, id.clone(), operation_of(&who));
+                self.finish(who, Err(error.clone().ask_get_call(id.as_str())), Ran::Unknown);
             }
+            (who, What::Run(_)) => self.finish(who, Err(error.not_sent()), Ran::Never),
         }
     }
 
     /// Everything that waits for this Studio ends with `error`.
     pub(super) fn fail_all_of(&mut self, key: StudioKey, error: &ToolError) {
         self.lanes.forget(key);
+        self.turns.forget(key);
         // Runs first: their end takes their requests with them.
         for runs_only in [true, false] {
             for (id, waiting) in
@@ -252,14 +239,6 @@ impl Bridge {
                 self.fail(now, &id, error, Ran::Never);
             }
             None => self.note(format!("a frame was too large to be sent: {text}")),
-        }
-    }
-
-    /// The plugin has taken parts of this plan and would wait for the others for ever.
-    fn call_off_plan(&mut self, id: &RequestId) {
-        let Some((waiting, _)) = self.calls.get(id) else { return };
-        if matches!(waiting.what, What::Request { next_part: 2.., .. }) {
-            self.cancel(id, waiting.studio, CancelReason::Aborted);
         }
     }
 
@@ -305,7 +284,8 @@ impl Bridge {
                     self.cancel(&id, studio, CancelReason::Aborted);
                     self.late.insert(studio, request, None);
                 }
-                What::Run(run) => self.abandon_run(&run),
+                What::Run(run) if self.let_run_go(&run) => self.late.insert_run(studio, id, None),
+                What::Run(_) => {}
                 What::Request { .. } | What::CatchUp(_) => self.lanes.give_up(studio, &id),
             }
             self.settle(caller, Err(ToolError::cancelled()));
@@ -327,7 +307,11 @@ impl Bridge {
 
     /// Nobody waits for it, but the plugin may still be at it.
     pub(super) fn is_given_up(&self, waiting: &Waiting) -> bool {
-        matches!(&waiting.who, Waiter::Operation(id) if self.operations.is_given_up(id))
+        match &waiting.who {
+            Waiter::Operation(id) => self.operations.is_given_up(id),
+            Waiter::Run(id) => self.is_run_given_up(id),
+            Waiter::Caller(_) | Waiter::Probe { .. } => false,
+        }
     }
 
     pub(super) fn progress(&mut self, id: &RequestId, progress: f64, total: Option<f64>, message: Option<String>) {
@@ -347,6 +331,13 @@ pub(super) fn never_sent(studio: &str, why: &str) -> ToolError {
     )
 }
 
+fn operation_of(who: &Waiter) -> Option<OperationId> {
+    match who {
+        Waiter::Operation(id) => Some(id.clone()),
+        Waiter::Caller(_) | Waiter::Run(_) | Waiter::Probe { .. } => None,
+    }
+}
+
 /// The callers of an operation each have a deadline; the operation itself has none.
 pub(super) fn ledger_deadline(who: &Waiter, deadline: Moment) -> Moment {
     if matches!(who, Waiter::Operation(_)) { Moment::MAX } else { deadline }
@@ -363,35 +354,6 @@ pub(super) fn unwrap_outcome<T>(outcome: Result<Outcome<T>, String>) -> Result<T
         }
         Err(detail) => Err(ToolError::failed(detail, "update the plugin: its version and the server's differ")),
     }
-}
-
-/// A plan goes out in parts; anything else is one frame.
-fn first_part(body: RequestBody) -> (RequestBody, VecDeque<Vec<PlanOp>>) {
-    match body {
-        RequestBody::Plan { run_id, undo_name, all_or_nothing, ops, .. } => {
-            let mut parts = plan_parts(ops);
-            let ops = parts.pop_front().unwrap_or_default();
-            let last = parts.is_empty();
-            (RequestBody::Plan { run_id, undo_name, all_or_nothing, part: 0, last, ops }, parts)
-        }
-        body => (body, VecDeque::new()),
-    }
-}
-
-/// Cut a plan into parts of at most [`MAX_PART_BYTES`], or one step that is larger by itself.
-fn plan_parts(ops: Vec<PlanOp>) -> VecDeque<Vec<PlanOp>> {
-    let mut parts = VecDeque::from([Vec::new()]);
-    let mut size = 0;
-    for op in ops {
-        let weight = op.weight();
-        if size + weight > MAX_PART_BYTES && size > 0 {
-            parts.push_back(Vec::new());
-            size = 0;
-        }
-        size += weight;
-        parts.back_mut().expect("there is always a part").push(op);
-    }
-    parts
 }
 
 /// Whole milliseconds.

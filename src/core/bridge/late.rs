@@ -3,7 +3,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{Answer, Bridge, Effect, What, operations::kept};
+use super::{
+    Answer, Bridge, Effect, What,
+    operations::{Ran, kept},
+};
 use crate::core::{
     calls::Moment,
     error::{ErrorCode, ToolError},
@@ -59,7 +62,8 @@ pub(super) struct Late {
 struct LateCall {
     studio: StudioKey,
     n: Option<u64>,
-    body: RequestBody,
+    /// `None`: it is a run.
+    body: Option<RequestBody>,
     operation: Option<OperationId>,
     state: CallState,
 }
@@ -67,7 +71,15 @@ struct LateCall {
 impl Late {
     pub fn insert(&mut self, studio: StudioKey, request: Request, operation: Option<OperationId>) {
         let Request { request_id: id, n, body, .. } = request;
-        let call = LateCall { studio, n, body, operation, state: CallState::Unknown };
+        self.keep(id, LateCall { studio, n, body: Some(body), operation, state: CallState::Unknown });
+    }
+
+    /// The run of this entry goes on although nobody waits for it.
+    pub fn insert_run(&mut self, studio: StudioKey, entry: RequestId, operation: Option<OperationId>) {
+        self.keep(entry, LateCall { studio, n: None, body: None, operation, state: CallState::Unknown });
+    }
+
+    fn keep(&mut self, id: RequestId, call: LateCall) {
         if self.calls.insert(id.clone(), call).is_none() {
             self.order.push_back(id);
         }
@@ -90,7 +102,7 @@ impl Bridge {
     /// A result came for a call that is over, or never was.
     pub(super) fn late_result(&mut self, now: Moment, from: StudioKey, result: PluginResult) {
         let id = result.request_id.clone();
-        if let Some(LateCall { studio, body, .. }) = self.late.calls.get(&id) {
+        if let Some(LateCall { studio, body: Some(body), .. }) = self.late.calls.get(&id) {
             let outcome = self.read_answer(*studio, body, result);
             self.late_outcome(&id, outcome);
         }
@@ -104,13 +116,28 @@ impl Bridge {
         }
     }
 
+    /// A run has ended whose caller was told that nobody knows.
+    pub(super) fn late_run_ended(&mut self, entry: &RequestId, outcome: Result<Answer, ToolError>, ran: Ran) {
+        match ran {
+            Ran::Known => self.late_outcome(entry, outcome),
+            Ran::Never => self.late_never(entry),
+            Ran::Unknown => {}
+        }
+    }
+
+    fn late_never(&mut self, id: &RequestId) {
+        if let Some(operation) = self.late.settle(id, CallState::NeverRan) {
+            self.effects.push(Effect::Record { operation, outcome: None });
+        }
+    }
+
     /// The plugin has ended a call, as it was told to.
     pub(super) fn cancelled(&mut self, now: Moment, from: StudioKey, id: &RequestId) {
         let error =
             || ToolError::new(ErrorCode::Cancelled, "it was ended; part of it may have run", "read Studio's state");
         let given_up = self.calls.get(id).map(|(waiting, _)| self.is_given_up(waiting));
         match given_up {
-            Some(true) => self.fail(now, id, error(), super::operations::Ran::Known),
+            Some(true) => self.fail(now, id, error(), Ran::Known),
             // It is still wanted, so this is about something else.
             Some(false) => {}
             None => {
@@ -125,11 +152,7 @@ impl Bridge {
         let never = |call: &LateCall| call.studio == studio && call.n.is_some_and(|n| n > last_n);
         let ids: Vec<RequestId> =
             self.late.calls.iter().filter(|(_, call)| never(call)).map(|(id, _)| id.clone()).collect();
-        for id in ids {
-            if let Some(operation) = self.late.settle(&id, CallState::NeverRan) {
-                self.effects.push(Effect::Record { operation, outcome: None });
-            }
-        }
+        ids.iter().for_each(|id| self.late_never(id));
     }
 
     /// The call that an agent asks about, by the request's id or the operation's.
@@ -157,12 +180,15 @@ impl Bridge {
         };
         let id = self.late.order.iter().rev().find(is_it)?;
         let LateCall { body, operation, state, .. } = self.late.calls.get(id)?;
-        let tool = tool_of(body).to_owned();
+        let tool = body.as_ref().map_or("sync", tool_of).to_owned();
         Some(CallRecord { id: id.clone(), operation: operation.clone(), tool, state: state.clone() })
     }
 
     fn state_of(&self, request: &RequestId) -> CallState {
-        let waits = self.calls.get(request).and_then(|(waiting, _)| self.lanes.before(waiting.studio, request));
+        let waits = self.calls.get(request).and_then(|(waiting, _)| {
+            let studio = waiting.studio;
+            self.lanes.before(studio, request).or_else(|| self.turns.before(studio, request))
+        });
         waits.map_or(CallState::Running, |before| CallState::Queued { before })
     }
 }
@@ -171,6 +197,7 @@ fn bounded(outcome: Result<Answer, ToolError>) -> Result<Answer, ToolError> {
     let size = match &outcome {
         Ok(Answer::Tool(response)) => response.to_string().len(),
         Ok(Answer::Script { script, .. }) => script.source.len(),
+        Ok(Answer::Receipt(receipt)) => serde_json::to_string(receipt).map_or(0, |text| text.len()),
         _ => 0,
     };
     if size <= LARGEST {

@@ -14,6 +14,9 @@ mod links;
 mod live;
 mod operations;
 mod places;
+mod plan_parts;
+mod run_ends;
+mod run_turns;
 mod runs;
 #[cfg(test)]
 mod tests;
@@ -29,8 +32,9 @@ use std::{
 pub use events::{Effect, Event, Work, Worked};
 use late::Late;
 pub use late::{CallRecord, CallState};
-use operations::Operations;
+use operations::{Operations, Ran};
 pub use places::PlacePolicy;
+use run_turns::RunTurns;
 use runs::ActiveRun;
 pub use runs::StudioScript;
 
@@ -142,6 +146,7 @@ pub struct Bridge {
     calls: Calls<Waiting>,
     operations: Operations,
     lanes: Lanes,
+    turns: RunTurns,
     late: Late,
     runs: HashMap<RunId, ActiveRun>,
     next_beat: Moment,
@@ -207,6 +212,7 @@ impl Bridge {
             calls: Calls::default(),
             operations: Operations::default(),
             lanes: Lanes::default(),
+            turns: RunTurns::default(),
             late: Late::default(),
             runs: HashMap::new(),
             next_beat: HEARTBEAT,

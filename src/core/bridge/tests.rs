@@ -13,6 +13,7 @@ mod trees;
 mod turns;
 
 use std::{
+    collections::VecDeque,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -85,34 +86,34 @@ impl Rig {
         self.now = Moment::ZERO;
     }
 
+    /// Handle an event, and then what it leads to. A store that knows nothing answers each question
+    /// once all that was decided together is carried out, as every owner of a bridge does.
     fn event(&mut self, event: Event) -> Out {
         let mut out = Out::default();
-        self.handle(event, &mut out);
-        out
-    }
-
-    /// Handle an event. A store that knows nothing answers at once.
-    fn handle(&mut self, event: Event, out: &mut Out) {
-        for effect in self.bridge.handle(self.now, event) {
-            match effect {
-                Effect::LoadBases { place, .. } => {
-                    self.handle(Event::BasesLoaded { place, kept: vec![], cut_off: vec![], unseen: None }, out);
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            for effect in self.bridge.handle(self.now, event) {
+                match effect {
+                    Effect::LoadBases { place, .. } => {
+                        events.push_back(Event::BasesLoaded { place, kept: vec![], cut_off: vec![], unseen: None });
+                    }
+                    Effect::Remember { .. }
+                    | Effect::KeepSession { .. }
+                    | Effect::MovePlace { .. }
+                    | Effect::CutOff { .. }
+                    | Effect::Clear { .. } => {}
+                    Effect::Work { run, work: Work::Begin(draft) } => {
+                        let done = Worked::Begun(Begun::Entry(1, draft.entry));
+                        events.push_back(Event::Worked { run, done });
+                    }
+                    Effect::Work { run, work: Work::Conclude { .. } } => {
+                        events.push_back(Event::Worked { run, done: Worked::Concluded(Ok(())) });
+                    }
+                    other => out.0.push(other),
                 }
-                Effect::Remember { .. }
-                | Effect::KeepSession { .. }
-                | Effect::MovePlace { .. }
-                | Effect::CutOff { .. }
-                | Effect::Clear { .. } => {}
-                Effect::Work { run, work: Work::Begin(draft) } => {
-                    let done = Worked::Begun(Begun::Entry(1, draft.entry));
-                    self.handle(Event::Worked { run, done }, out);
-                }
-                Effect::Work { run, work: Work::Conclude { .. } } => {
-                    self.handle(Event::Worked { run, done: Worked::Concluded(Ok(())) }, out);
-                }
-                other => out.0.push(other),
             }
         }
+        out
     }
 
     /// Let time pass, with a tick whenever the bridge wants one.

@@ -1,12 +1,12 @@
 //! Requests go out at once, or in turn if they change something.
 
-use super::{Bridge, CallerId, Effect, Waiter, Waiting, What, calls::millis, late::tool_of};
+use super::{Bridge, CallerId, Effect, Waiter, Waiting, What, calls::millis, late::tool_of, runs::Stage};
 use crate::core::{
     calls::Moment,
     error::ToolError,
     ids::RequestId,
     lanes::Holder,
-    protocol::{Request, ServerFrame},
+    protocol::{Request, RequestBody, ServerFrame},
     studios::{Busy, StudioKey},
 };
 
@@ -50,8 +50,24 @@ impl Bridge {
         request.remaining_ms = remaining_ms;
         let request = request.clone();
         self.lanes.sent(key, id, n);
+        self.plan_goes_out(id);
         if let Some(link) = link {
             self.send(link, ServerFrame::Request(request));
+        }
+    }
+
+    /// From here on its run may change something, and is carried to its end whoever still waits.
+    fn plan_goes_out(&mut self, id: &RequestId) {
+        let Some((Waiting { who: Waiter::Run(run), what: What::Request { request, .. }, .. }, _)) = self.calls.get(id)
+        else {
+            return;
+        };
+        if matches!(request.body, RequestBody::Plan { .. }) {
+            let run = run.clone();
+            self.set_stage(&run, Stage::Changes);
+            if self.runs.get(&run).is_some_and(|active| active.entry.is_some()) {
+                self.calls.postpone(id, Moment::MAX);
+            }
         }
     }
 
@@ -70,7 +86,8 @@ impl Bridge {
     fn patience_of(&self, waiting: &Waiting, deadline: Moment) -> Moment {
         match &waiting.who {
             Waiter::Operation(id) => self.operations.deadline(id).unwrap_or(deadline),
-            Waiter::Caller(_) | Waiter::Run(_) | Waiter::Probe { .. } => deadline,
+            Waiter::Run(id) => self.runs.get(id).map_or(deadline, |active| active.deadline),
+            Waiter::Caller(_) | Waiter::Probe { .. } => deadline,
         }
     }
 
@@ -105,6 +122,7 @@ impl Bridge {
             let error = ToolError::reconnecting(&self.studio_name(key));
             self.fail_waiting(&id, waiting, &error);
         }
+        self.fail_unsent_runs(key);
     }
 
     /// Tell everyone in the queue how many are before them.
@@ -115,7 +133,7 @@ impl Bridge {
         }
     }
 
-    fn tell_place(&mut self, id: &RequestId, before: usize) {
+    pub(super) fn tell_place(&mut self, id: &RequestId, before: usize) {
         let Some((waiting, _)) = self.calls.get(id) else { return };
         let message =
             if before == 1 { "1 call before this one".to_owned() } else { format!("{before} calls before this one") };

@@ -160,6 +160,11 @@ impl Run {
         self.args.mode
     }
 
+    /// It may change something on either side.
+    pub fn may_change(&self) -> bool {
+        self.args.mode != SyncMode::Dryrun
+    }
+
     fn scope(&self) -> Option<&Scope> {
         self.args.unasked.as_ref()?.scope.as_ref()
     }

@@ -92,7 +92,7 @@ const ROWS: &[(usize, Row)] = &[
     (40, |r| Do::Cut(r.plugin())),
     (60, |r| Do::SeeClosed(r.below(8))),
     (20, |r| Do::NotSent(r.below(8))),
-    (200, |r| Do::Call { place: r.place(), ask: r.below(3), patience: r.time(60_000) }),
+    (200, |r| Do::Call { place: r.place(), ask: r.below(4), patience: r.time(60_000) }),
     (80, |r| Do::Change { number: r.below(40), otherwise: r.below(20) == 0, patience: r.time(60_000) }),
     (40, |r| Do::Abandon(r.below(8))),
     (160, |r| Do::Answer(r.below(10) > 0)),
@@ -121,7 +121,7 @@ fn any_do(random: &mut Random) -> Do {
 fn any_scene(random: &mut Random) -> Vec<Do> {
     match random.below(13) {
         0 => connects(random.plugin()),
-        1 => works(random.plugin(), random.below(3)),
+        1 => works(random.plugin(), random.below(4)),
         2 => is_away(random.plugin(), random.time(16_000)),
         _ => vec![any_do(random)],
     }

@@ -225,10 +225,7 @@ impl Server {
 
     /// The last run that changed something and was not taken back.
     fn last_entry(&self) -> Result<Recalled, String> {
-        let changed = |entry: &Entry| {
-            let mut lines = entry.changes.iter();
-            entry.undoes.is_none() && lines.any(|line| line.result.is_none_or(|result| result == ChangeResult::Done))
-        };
+        let changed = |entry: &Entry| entry.undoes.is_none() && entry.changed_something();
         let mut entries = self.journal.iter().enumerate().rev();
         let found = entries.find(|(_, (entry, state))| *state != State::Undone && changed(entry));
         let (at, (entry, _)) = found.ok_or("there is none")?;

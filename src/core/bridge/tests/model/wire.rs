@@ -80,8 +80,17 @@ pub(super) fn check_request(
     links.push(link);
 }
 
+/// What a sync of this caller is about, so that its run can be told from others.
+pub(super) fn folder_of(caller: CallerId) -> String {
+    format!("of/{}", caller.0)
+}
+
+pub(super) fn caller_of(folder: &str) -> CallerId {
+    CallerId(folder.trim_start_matches("of/").parse().expect("callers are counted"))
+}
+
 /// Any node is a script that carries its run's name.
-pub(super) fn view(id: NodeId, run: &RunId) -> NodeView {
+pub(super) fn view(id: NodeId, run: &RunId, caller: Option<CallerId>) -> NodeView {
     let source = Some(TEXT.to_owned());
     let node =
         NewNode { id, name: "New".into(), class_name: "ModuleScript".into(), source: source.clone(), children: vec![] };
@@ -89,7 +98,7 @@ pub(super) fn view(id: NodeId, run: &RunId) -> NodeView {
         parent: Some(NodeId(0)),
         path: run.to_string(),
         class_name: "ModuleScript".into(),
-        fs_path: None,
+        fs_path: caller.map(|caller| format!("{}/New.luau", folder_of(caller))),
         source,
         hash: Some(TextHash::of(TEXT)),
         subtree: Some(node),

@@ -9,11 +9,11 @@ use super::{
     Do, PLUGINS,
     kept::{Kept, change},
     plugin::{Plugin, TEXT},
-    wire::{Task, Wire, check_outcome, check_request, noise, view},
+    wire::{Task, Wire, caller_of, check_outcome, check_request, folder_of, noise, view},
 };
 use crate::core::{
     ids::RunId,
-    protocol::{Notice, PluginFrame, Request, ServerFrame},
+    protocol::{Notice, PluginFrame, Request, ServerFrame, SyncMode},
 };
 
 pub(super) struct World {
@@ -140,7 +140,8 @@ impl World {
         }
         self.pass(seconds(60));
         let bridge = &self.rig.bridge;
-        assert!(bridge.operations.is_empty() && bridge.lanes.is_empty(), "something still runs");
+        let nothing = bridge.operations.is_empty() && bridge.lanes.is_empty() && bridge.turns.is_empty();
+        assert!(nothing, "something still runs");
         let empty = bridge.links.is_empty() && bridge.studios.is_empty() && bridge.runs.is_empty();
         assert!(empty && bridge.calls.is_empty() && bridge.next_tick() == Moment::MAX, "something is left behind");
     }
@@ -289,13 +290,18 @@ impl World {
         let ask = match ask {
             0 => Ask::Tool { name: "run_code", args: json!({"caller": caller.0, "place": place}), changes: true },
             1 => Ask::GetScript { id: NodeId(caller.0.into()), from_draft: false },
-            _ => Ask::Sync(SyncArgs::default()),
+            // A level-0 plugin takes no paths.
+            _ if place == 3 => Ask::Sync(SyncArgs::default()),
+            ask => {
+                let mode = if ask == 2 { SyncMode::Standard } else { SyncMode::Dryrun };
+                Ask::Sync(SyncArgs { mode, paths: Some(vec![folder_of(caller)]), ..SyncArgs::default() })
+            }
         };
         self.waiting.insert(caller, self.rig.now + patience);
         self.events += 1;
         let (_, out) = self.rig.call(Some(&format!("place:{place}")), patience, ask);
         for effect in &out.0 {
-            if let Effect::CatchUp { run, .. } = effect {
+            if let Effect::CatchUp { run, paths: None } = effect {
                 self.runs.insert(run.clone(), caller);
             }
         }
@@ -324,7 +330,8 @@ impl World {
                 Event::CaughtUp { run, result }
             }
             Task::Look(run, ids) => {
-                let views = ids.into_iter().map(|id| (id, view(id, &run))).collect();
+                let caller = self.runs.get(&run).copied();
+                let views = ids.into_iter().map(|id| (id, view(id, &run, caller))).collect();
                 Event::Looked { run, views }
             }
             Task::Intend(operation, intent) => {
@@ -352,7 +359,12 @@ impl World {
                 }
                 Effect::Settle { caller, outcome } => self.settled(caller, outcome),
                 Effect::BuildTree { link } => self.tasks.push_back(Task::Tree(link)),
-                Effect::CatchUp { run, .. } => self.tasks.push_back(Task::CatchUp(run)),
+                Effect::CatchUp { run, paths } => {
+                    if let Some(caller) = paths.iter().flatten().next().map(|folder| caller_of(folder)) {
+                        self.runs.insert(run.clone(), caller);
+                    }
+                    self.tasks.push_back(Task::CatchUp(run));
+                }
                 Effect::Look { run, ids, .. } => self.tasks.push_back(Task::Look(run, ids)),
                 Effect::Intend { operation, intent } => self.tasks.push_back(Task::Intend(operation, intent)),
                 Effect::Record { operation, outcome } => self.tasks.push_back(Task::Record(operation, outcome)),
