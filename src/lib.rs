@@ -19,6 +19,7 @@ pub mod clock;
 pub mod core;
 pub mod deletions;
 pub mod files;
+pub mod git;
 pub mod guard;
 #[cfg(feature = "headless")]
 pub mod headless;

@@ -315,7 +315,7 @@ fn small_frames_are_read_field_by_field() {
     );
     assert_eq!(one("bye"), PluginFrame::Bye { reason: "Unloading".into() });
     let (nodes, removed) = (vec![NodeId(2), NodeId(3)], vec![NodeId(4)]);
-    assert_eq!(one("edit"), PluginFrame::Edit { seq: 3, nodes, removed });
+    assert_eq!(one("edit"), PluginFrame::Edit { seq: 3, nodes, removed, below: vec![NodeId(1)] });
     assert_eq!(one("unknown"), PluginFrame::Unknown { kind: "telepathy".into() });
     let progress = |progress, total, message: Option<&str>| PluginFrame::Progress {
         request_id: request_id.clone(),

@@ -4,6 +4,7 @@
 //! it through any order of events. `tests/tidy.rs` checks that it stays so.
 
 pub mod agreement;
+pub mod base;
 pub mod bridge;
 pub mod calls;
 pub mod choice;

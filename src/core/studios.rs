@@ -155,7 +155,8 @@ impl Studio {
         self.role().into()
     }
 
-    fn session(&self) -> Option<&SessionId> {
+    /// The plugin's, where it is ours.
+    pub fn session(&self) -> Option<&SessionId> {
         self.hello.level1.as_ref().map(|hello| &hello.session_id)
     }
 

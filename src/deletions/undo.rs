@@ -20,7 +20,7 @@ use crate::{
 const MAX_LOOKED_THROUGH: usize = 500;
 
 /// The entry that an `undo` takes back, if it is about files alone: `change`, or else the last that
-/// was not taken back.
+/// changed something and was not taken back.
 ///
 /// # Errors
 /// The disk fails.
@@ -30,7 +30,10 @@ pub fn last(store: &Store, change: Option<u64>) -> Result<Option<u64>, StoreErro
         None => {
             let all = store.entries(MAX_LOOKED_THROUGH)?.into_iter();
             let mut standing = all.filter(|entry| entry.state != EntryState::Undone);
-            standing.find(|entry| entry.entry["undoes"].is_null())
+            standing.find(|entry| {
+                let said = serde_json::from_value::<Entry>(entry.entry.clone());
+                said.is_ok_and(|said| said.undoes.is_none() && said.changed_something())
+            })
         }
     };
     Ok(entry.filter(|entry| is_about_files_alone(&entry.entry)).map(|entry| entry.id))

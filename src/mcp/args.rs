@@ -74,7 +74,7 @@ pub struct UndoArgs {
     /// Which Studio, if several are connected
     #[serde(default)]
     pub studio: Option<String>,
-    /// `journal` of a sync's answer; the last sync if absent
+    /// `journal` of a sync's answer; the last that changed something if absent
     #[serde(default)]
     pub change: Option<u64>,
     /// Take back what can be, even if something cannot

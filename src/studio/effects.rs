@@ -104,11 +104,15 @@ impl Effects {
                 self.records.keep(Keep::Outcome(operation, request, outcome));
             }
             Effect::Recover { request, outcome } => self.records.keep(Keep::Recovered(request, outcome)),
-            Effect::LoadBases { place } => self.aside(move |worker| {
+            Effect::LoadBases { place, session } => self.aside(move |worker| {
                 let (kept, cut_off) = (worker.bases(&place), worker.cut_off_runs(&place));
-                Some(Event::BasesLoaded { place, kept, cut_off })
+                let unseen = worker.unseen(&place, &session);
+                Some(Event::BasesLoaded { place, kept, cut_off, unseen })
             }),
             Effect::Remember { place, news } => self.quietly(move |worker| worker.remember(&place, &news)),
+            Effect::KeepSession { place, session, unseen } => {
+                self.quietly(move |worker| worker.keep_session(&place, &session, &unseen))
+            }
             Effect::CutOff { journal } => self.quietly(move |worker| worker.cut_off(journal)),
             Effect::Clear { place, cleared } => self.quietly(move |worker| worker.clear(&place, cleared)),
             Effect::MovePlace { from, to } => self.quietly(move |worker| worker.move_place(&from, &to)),

@@ -43,6 +43,10 @@ impl Worker {
             FileWrite::Create { folder: within, name, class, holds: false, .. } if folder.join(&within).is_dir() => {
                 files::check_create(&sources, &folder.join(within), &name, script_file(&class))
             }
+            FileWrite::Move { path, base, folder: within, name, class, .. } => {
+                let held = files::check_held(&sources, &folder.join(path), base);
+                held.and_then(|()| files::check_create(&sources, &folder.join(within), &name, script_file(&class)))
+            }
             FileWrite::Create { .. } | FileWrite::Folder { .. } => Ok(()),
         };
         checked.err().as_ref().map(problem)
@@ -89,9 +93,20 @@ impl Worker {
                 self.read_again(std::slice::from_ref(&path));
                 Ok(Wrote::Made(below(&folder, &path), None))
             }
-            FileWrite::Replace { text: None, .. } | FileWrite::Create { text: None, .. } => {
-                Ok(Wrote::Failed("its text is not known".to_owned()))
+            FileWrite::Move { path, base, folder: within, name, class, text: Some(text) } => {
+                let (path, text) = (folder.join(path), ScriptText::new(&text));
+                let to = (&*folder.join(within), &*name, script_file(&class));
+                batch.written.push(path.clone());
+                batch.written.push(to.0.to_path_buf());
+                let (path, displaced) = files::move_to(&sources, &path, base, to, &text)?;
+                batch.displaced.push(displaced);
+                let made = Wrote::Made(below(&folder, &path), Some(text.hash()));
+                batch.written.push(path);
+                Ok(made)
             }
+            FileWrite::Replace { text: None, .. }
+            | FileWrite::Create { text: None, .. }
+            | FileWrite::Move { text: None, .. } => Ok(Wrote::Failed("its text is not known".to_owned())),
         }
     }
 }

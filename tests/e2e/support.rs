@@ -95,8 +95,17 @@ impl TestServer {
 
     /// The same, with the files live, or both sides.
     pub async fn live_studio(&self, two_way: bool) -> HeadlessStudio {
-        let mode = [("RojoMcpOneShotSync", false), ("RojoMcpTwoWaySync", two_way)];
-        let studio = headless_with(self.port, self.session.place_model(), 0, &mode);
+        self.live_studio_of(self.session.place_model(), two_way, "Initial").await
+    }
+
+    /// The same with a place, and with what the plugin's setting says of questions.
+    pub async fn live_studio_of(&self, place: Vec<u8>, two_way: bool, confirmation: &str) -> HeadlessStudio {
+        let mode = [
+            ("RojoMcpOneShotSync", json!(false)),
+            ("RojoMcpTwoWaySync", json!(two_way)),
+            ("RojoMcpConfirmationBehavior", json!(confirmation)),
+        ];
+        let studio = headless_with(self.port, place, 0, &mode);
         self.until_live(1).await;
         studio
     }
@@ -145,9 +154,9 @@ pub fn headless_of(port: u16, place: Vec<u8>, place_id: u64) -> HeadlessStudio {
 }
 
 /// The same, with settings of the plugin.
-fn headless_with(port: u16, place: Vec<u8>, place_id: u64, given: &[(&str, bool)]) -> HeadlessStudio {
+fn headless_with(port: u16, place: Vec<u8>, place_id: u64, given: &[(&str, Value)]) -> HeadlessStudio {
     let mut settings: serde_json::Map<String, Value> =
-        given.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+        given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     settings.insert("RojoMcpServer".into(), format!("127.0.0.1:{port}").into());
     HeadlessStudio::start(HeadlessConfig {
         place,

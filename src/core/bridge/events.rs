@@ -1,18 +1,22 @@
 //! What the bridge is told, and what it wants done.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use super::{Answer, Call, CallerId, PlacePolicy};
 use crate::core::{
     agreement::{Kept, News},
     error::ToolError,
-    ids::{InstanceId, NodeId, OperationId, RequestId, RunId},
+    ids::{InstanceId, NodeId, OperationId, RequestId, RunId, SessionId},
     journal::Entry,
     operations::{Intent, Intention, Outcome},
+    paths::InstanceKey,
     play::OwnerId,
     protocol::{FrameError, Patch, PluginFrame, ServerFrame, TreePart},
     studios::LinkId,
-    sync::{Begun, Cleared, Draft, FileWrite, MergeJob, Merged, NodeView, Recalled, Undo, Wrote},
+    sync::{Begun, Cleared, Draft, FileWrite, MergeJob, Merged, NodeView, Recalled, Undo, Version, Wrote},
 };
 
 /// What happened.
@@ -94,6 +98,8 @@ pub enum Event {
         kept: Vec<Kept>,
         /// Runs in it of which nobody saw the end, oldest first.
         cut_off: Vec<Entry>,
+        /// What the plugin session has not seen, if the store knows that session.
+        unseen: Option<Vec<InstanceKey>>,
     },
     /// The answer to [`Effect::Work`].
     Worked {
@@ -191,6 +197,8 @@ pub enum Effect {
     LoadBases {
         /// In which place.
         place: InstanceId,
+        /// By which plugin session.
+        session: SessionId,
     },
     /// Keep what both sides agreed on.
     Remember {
@@ -198,6 +206,15 @@ pub enum Effect {
         place: InstanceId,
         /// What is new.
         news: Vec<News>,
+    },
+    /// Keep what a plugin session has not seen, for a server that comes after this one.
+    KeepSession {
+        /// Of which place.
+        place: InstanceId,
+        /// Which.
+        session: SessionId,
+        /// Scripts that differed when it began.
+        unseen: Vec<InstanceKey>,
     },
     /// A place that was never published has been, so it has another name.
     MovePlace {
@@ -267,6 +284,8 @@ pub enum Effect {
 pub enum Work {
     /// Merge texts.
     Merge(Vec<MergeJob>),
+    /// Ask git which of these their files had in earlier commits.
+    History(Vec<Version>),
     /// Begin an entry of the journal, on the disk before anything else is done.
     Begin(Draft),
     /// Read an entry of the journal, with its texts.
@@ -298,6 +317,8 @@ pub enum Work {
 pub enum Worked {
     /// In the order of the jobs.
     Merged(Vec<Merged>),
+    /// Those that they had.
+    History(BTreeSet<Version>),
     /// Whether there is an entry.
     Begun(Begun),
     /// The entry, or why it cannot be had.

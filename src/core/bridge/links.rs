@@ -6,6 +6,7 @@ use crate::core::{
     error::ToolError,
     gathered::Gathered,
     ids::{InstanceId, RequestId},
+    live::Edited,
     protocol::{
         AckDisposition, CancelReason, FrameError, HEARTBEAT, HELLO_DEADLINE, Hello, HelloLevel1, Limits,
         MAX_FRAME_BYTES, MAX_PART_BYTES, MAX_PENDING_BYTES, Notice, PROTOCOL, PluginFrame, RejectCode, Role,
@@ -267,7 +268,9 @@ impl Bridge {
                     self.tree_ready(now, link, key, cursor, (parts, facts));
                 }
             }
-            PluginFrame::Edit { seq, nodes, removed } => self.edited(link, key, seq, nodes, removed),
+            PluginFrame::Edit { seq, nodes, removed, below } => {
+                self.edited((link, key), now, Edited { seq, nodes, deleted: removed, below });
+            }
             PluginFrame::Progress { request_id, progress, total, message } => {
                 self.progress(&request_id, progress, total, message);
             }

@@ -275,7 +275,9 @@ impl Bridge {
             Event::Looked { run, views } => self.looked(now, &run, views),
             Event::Intended { operation, intention } => self.intended(now, &operation, intention),
             Event::Recorded { request } => self.recorded(&request),
-            Event::BasesLoaded { place, kept, cut_off } => self.bases_loaded(now, &place, kept, &cut_off),
+            Event::BasesLoaded { place, kept, cut_off, unseen } => {
+                self.bases_loaded(now, &place, (kept, &cut_off, unseen));
+            }
             Event::Worked { run, done } => self.worked(now, &run, done),
             Event::Places(places) => self.apply_places(now, places),
             Event::Tick => self.tick(now),

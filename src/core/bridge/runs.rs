@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use super::{
-    Answer, Bridge, Effect, Waiter, Waiting, What, Work, Worked,
+    Answer, Bridge, Effect, Waiter, Waiting, What, Work,
     calls::{ledger_deadline, unwrap_outcome},
     operations::Ran,
 };
@@ -15,7 +15,7 @@ use crate::core::{
     ids::{InstanceId, NodeId, OpId, RequestId, RunId},
     protocol::{Fact, OpResult, PluginResult, RequestBody},
     studios::{LinkId, StudioKey, TreeState},
-    sync::{Begun, NodeView, Run, Step, SyncArgs},
+    sync::{NodeView, Run, Step, SyncArgs},
     text::TextHash,
 };
 
@@ -175,7 +175,7 @@ impl Bridge {
     }
 
     pub(super) fn looked(&mut self, now: Moment, id: &RunId, views: HashMap<NodeId, NodeView>) {
-        self.advance(now, id, |run, agreement| run.looked(&views, agreement));
+        self.advance(now, id, |run, agreement| run.looked(views, agreement));
     }
 
     pub(super) fn run_result(&mut self, now: Moment, id: &RunId, asked: &RequestBody, result: PluginResult) {
@@ -228,7 +228,7 @@ impl Bridge {
         if facts.iter().all(Fact::is_whole) { Ok((cursor, facts)) } else { Err(nameless_fact()) }
     }
 
-    fn advance(
+    pub(super) fn advance(
         &mut self,
         now: Moment,
         id: &RunId,
@@ -238,21 +238,6 @@ impl Bridge {
         let Some(studio) = self.studios.get_mut(active.studio) else { return };
         let step = turn(&mut active.run, &mut studio.agreement);
         self.follow(now, id, step);
-    }
-
-    /// The outside has done its part.
-    pub(super) fn worked(&mut self, now: Moment, id: &RunId, done: Worked) {
-        if let (Worked::Begun(Begun::Entry(journal, _)), false) = (&done, self.runs.contains_key(id)) {
-            self.effects.push(Effect::CutOff { journal: *journal });
-        }
-        self.advance(now, id, |run, agreement| match done {
-            Worked::Merged(merged) => run.merged(merged, agreement),
-            Worked::Checked(found) => run.checked(found, agreement),
-            Worked::Begun(begun) => run.begun(begun, agreement),
-            Worked::Recalled(recalled) => run.recalled(recalled, agreement),
-            Worked::Written(wrote) => run.written(wrote, agreement),
-            Worked::Concluded(kept) => run.concluded(kept),
-        });
     }
 
     pub(super) fn follow(&mut self, now: Moment, id: &RunId, step: Step) {
@@ -287,6 +272,7 @@ impl Bridge {
                 let place = place.unwrap_or_else(|| InstanceId::from(""));
                 self.effects.push(Effect::Work { run, work: Work::Recall { place, undo } });
             }
+            Step::History(versions) => self.effects.push(Effect::Work { run, work: Work::History(versions) }),
             Step::Check(writes) => self.effects.push(Effect::Work { run, work: Work::Check(writes) }),
             Step::Begin(draft) => self.begin_entry(id, draft),
             Step::Write(writes) => {
@@ -297,6 +283,7 @@ impl Bridge {
             Step::Done(receipt) => {
                 let Some(active) = self.end_run(id) else { return };
                 self.remember(active.studio);
+                self.note_session(active.studio);
                 self.clear_cut_off(active.studio, active.run.clears(&receipt));
                 self.note_receipt(active.studio, id, &receipt, active.run.is_whole());
                 self.settle_entry(active.entry, Ok(Answer::Receipt(receipt)), Ran::Known);

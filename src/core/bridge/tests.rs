@@ -99,10 +99,11 @@ impl Rig {
         while let Some(event) = events.pop_front() {
             for effect in self.bridge.handle(self.now, event) {
                 match effect {
-                    Effect::LoadBases { place } => {
-                        events.push_back(Event::BasesLoaded { place, kept: vec![], cut_off: vec![] })
+                    Effect::LoadBases { place, .. } => {
+                        events.push_back(Event::BasesLoaded { place, kept: vec![], cut_off: vec![], unseen: None });
                     }
                     Effect::Remember { .. }
+                    | Effect::KeepSession { .. }
                     | Effect::MovePlace { .. }
                     | Effect::CutOff { .. }
                     | Effect::Clear { .. } => {}

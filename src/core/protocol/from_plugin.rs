@@ -82,6 +82,8 @@ pub enum PluginFrame {
         nodes: Vec<NodeId>,
         /// Nodes whose instances were deleted.
         removed: Vec<NodeId>,
+        /// Nodes below which something was made, or came to.
+        below: Vec<NodeId>,
     },
     /// A part of what differs, before the `treeReady` (no `requestId`) or result that ends it.
     Facts {
@@ -266,8 +268,8 @@ impl PluginFrame {
                 Self::Facts { request_id, part, facts }
             }
             "edit" => {
-                let Edit { seq, nodes, removed } = read(kind, fields)?;
-                Self::Edit { seq, nodes, removed }
+                let Edit { seq, nodes, removed, below } = read(kind, fields)?;
+                Self::Edit { seq, nodes, removed, below }
             }
             "progress" => {
                 let Progress { request_id, progress, total, message } = read(kind, fields)?;
@@ -331,6 +333,8 @@ struct Edit {
     nodes: Vec<NodeId>,
     #[serde(default)]
     removed: Vec<NodeId>,
+    #[serde(default)]
+    below: Vec<NodeId>,
 }
 
 #[derive(Deserialize)]

@@ -64,8 +64,11 @@ pub(super) fn draft(decisions: &mut [Decision], agreement: &Agreement, undoes: O
             Some(PlanOp::Add { node, .. }) => texts_of(node, &mut draft.texts),
             _ => {}
         }
-        if let Some(FileWrite::Replace { text: Some(text), .. } | FileWrite::Create { text: Some(text), .. }) =
-            &decision.write
+        if let Some(
+            FileWrite::Replace { text: Some(text), .. }
+            | FileWrite::Create { text: Some(text), .. }
+            | FileWrite::Move { text: Some(text), .. },
+        ) = &decision.write
         {
             draft.texts.push(text.clone());
         }
@@ -87,7 +90,9 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         Some(PlanOp::Rename { .. } | PlanOp::SetProperties { .. }) | None => *studio_hash,
     };
     let disk_after = match &decision.write {
-        Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. }) => text.as_deref().map(TextHash::of),
+        Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. } | FileWrite::Move { text, .. }) => {
+            text.as_deref().map(TextHash::of)
+        }
         Some(FileWrite::Remove { .. } | FileWrite::Folder { .. }) => None,
         None => *disk_hash,
     };
