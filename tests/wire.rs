@@ -3,6 +3,8 @@
 
 #[path = "wire/malformed.rs"]
 mod malformed;
+#[path = "wire/rewritten.rs"]
+mod rewritten;
 
 use std::{collections::BTreeSet, fmt::Debug, path::Path};
 
@@ -41,6 +43,7 @@ variants! {
         Notice::Cancel { .. } => "cancel",
         Notice::Ack { .. } => "ack",
         Notice::Attached { .. } => "attached",
+        Notice::Status { .. } => "status",
         Notice::Edited { .. } => "edited",
         Notice::Rejected { .. } => "rejected",
         Notice::Bye { .. } => "bye",
@@ -53,6 +56,7 @@ variants! {
     }
     fn plan_op, PLAN_OPS: PlanOp {
         PlanOp::SetSource { .. } => "op setSource",
+        PlanOp::SetProperties { .. } => "op setProperties",
         PlanOp::Add { .. } => "op add",
         PlanOp::Remove { .. } => "op remove",
         PlanOp::Rename { .. } => "op rename",
@@ -226,6 +230,7 @@ fn see_notice(frame: &Notice, seen: &mut BTreeSet<&'static str>) {
         Notice::Heartbeat { .. }
         | Notice::Tree(_)
         | Notice::Attached { .. }
+        | Notice::Status { .. }
         | Notice::Edited { .. }
         | Notice::Bye { .. } => {}
     }

@@ -53,11 +53,13 @@ pub struct Holder {
     pub since: Moment,
     /// Its number, once it was sent.
     pub n: Option<u64>,
+    /// When the lane is free again although nobody knows how the call ended; `None`: never.
+    pub until: Option<Moment>,
 }
 
 impl Holder {
     fn new(Place { request, tool }: Place, since: Moment) -> Self {
-        Self { request, tool, since, n: None }
+        Self { request, tool, since, n: None, until: None }
     }
 }
 
@@ -77,8 +79,19 @@ impl Lanes {
         }
     }
 
+    /// A Studio runs something that an earlier server asked for, which may be a change of its place.
+    pub fn occupied(&mut self, studio: StudioKey, request: &RequestId, now: Moment) {
+        let is_it =
+            |lane: &Lane| lane.holder.request == *request || lane.queue.iter().any(|place| place.request == *request);
+        if !self.of(studio).any(is_it) {
+            let data_model = DataModel { studio, client: None };
+            self.enter(data_model, request.clone(), "a call of an earlier server", now);
+        }
+    }
+
     /// A call of this link is over. If it held a lane: the one whose turn it is now, if any.
     pub fn leave(&mut self, studio: StudioKey, request: &RequestId, now: Moment) -> Option<RequestId> {
+        self.give_up(studio, request);
         let (data_model, lane) = self.of_mut(studio).find(|(_, lane)| lane.holder.request == *request)?;
         let Some(next) = lane.queue.pop_front() else {
             let data_model = data_model.clone();
@@ -96,11 +109,24 @@ impl Lanes {
         }
     }
 
-    /// The holder was sent as number `n`.
-    pub fn sent(&mut self, studio: StudioKey, request: &RequestId, n: Option<u64>) {
+    /// The holder was sent as number `n`, and holds the lane at most `until` then.
+    pub fn sent(&mut self, studio: StudioKey, request: &RequestId, n: Option<u64>, until: Option<Moment>) {
         if let Some((_, lane)) = self.of_mut(studio).find(|(_, lane)| lane.holder.request == *request) {
             lane.holder.n = n;
+            lane.holder.until = until;
         }
+    }
+
+    /// When the next lane is free whatever its holder does.
+    pub fn next_end(&self) -> Option<Moment> {
+        self.lanes.values().filter_map(|lane| lane.holder.until).min()
+    }
+
+    /// Whoever holds a lane longer than it may.
+    pub fn overdue(&self, now: Moment) -> Vec<(StudioKey, RequestId)> {
+        let is_over = |lane: &&Lane| lane.holder.until.is_some_and(|until| until <= now);
+        let lanes = self.lanes.iter().filter(|(_, lane)| is_over(lane));
+        lanes.map(|(at, lane)| (at.studio, lane.holder.request.clone())).collect()
     }
 
     /// The link is given up, and everything behind it. What runs there is remembered, for it may return.
@@ -238,10 +264,22 @@ mod tests {
         for name in ["b", "never", "a"] {
             lanes.give_up(ONE, &id(name));
         }
-        assert_eq!((lanes.leave(ONE, &id("c"), at(1)), waiting(&lanes)), (None, vec!["c"]), "it does not hold it");
+        assert_eq!(waiting(&lanes), ["c"], "whoever holds the lane keeps it");
         assert_eq!(lanes.leave(ONE, &id("a"), at(1)), Some(id("c")));
         assert_eq!(lanes.leave(ONE, &id("a"), at(2)), None, "it left before");
         assert_eq!(holder(&lanes, ONE).map(|holder| holder.request.clone()), Some(id("c")));
+    }
+
+    #[test]
+    fn what_an_earlier_server_asked_for_takes_turns_too() {
+        let mut lanes = Lanes::default();
+        for name in ["a", "b", "a"] {
+            lanes.occupied(ONE, &id(name), at(0));
+        }
+        assert!(!lanes.enter(own(ONE), id("c"), "run_code", at(1)));
+        assert_eq!(waiting(&lanes), ["b", "c"]);
+        assert_eq!((lanes.leave(ONE, &id("b"), at(2)), waiting(&lanes)), (None, vec!["c"]), "it was over first");
+        assert_eq!(lanes.leave(ONE, &id("a"), at(2)), Some(id("c")));
     }
 
     #[test]
@@ -249,8 +287,10 @@ mod tests {
         let mut lanes = Lanes::default();
         assert!(lanes.enter(own(ONE), id("a"), "run_code", at(0)));
         assert!(lanes.enter(own(TWO), id("b"), "run_code", at(0)));
-        lanes.sent(TWO, &id("b"), Some(7));
-        lanes.sent(ONE, &id("b"), Some(8));
+        lanes.sent(TWO, &id("b"), Some(7), Some(at(9)));
+        lanes.sent(ONE, &id("b"), Some(8), Some(at(1)));
+        assert_eq!((lanes.next_end(), lanes.overdue(at(8))), (Some(at(9)), vec![]));
+        assert_eq!(lanes.overdue(at(9)), [(TWO, id("b"))]);
         assert_eq!((holder(&lanes, TWO).and_then(|b| b.n), holder(&lanes, ONE).and_then(|a| a.n)), (Some(7), None));
         lanes.forget(ONE);
         assert!(holder(&lanes, ONE).is_none() && holder(&lanes, TWO).is_some());
@@ -270,6 +310,7 @@ mod tests {
         assert!(!lanes.enter(own(TWO), id("c"), "run_code", at(1)));
         assert_eq!(lanes.leave(TWO, &id("a"), at(2)), Some(id("c")));
     }
+
     #[test]
     fn the_data_models_of_a_studio_do_not_wait_for_each_other() {
         let mut lanes = Lanes::default();
@@ -277,7 +318,7 @@ mod tests {
             assert!(lanes.enter(data_model, id(name), "run_code", at(0)), "{name}");
         }
         assert!(!lanes.enter(client(ONE, "x"), id("e"), "run_code", at(1)));
-        lanes.sent(ONE, &id("b"), Some(4));
+        lanes.sent(ONE, &id("b"), Some(4), None);
         assert_eq!(lanes.holder(&client(ONE, "x")).map(|(holder, queued)| (holder.n, queued)), Some((Some(4), 1)));
         assert_eq!(lanes.holders(ONE).count(), 3);
         assert_eq!((lanes.before(ONE, &id("e")), lanes.leave(ONE, &id("b"), at(2))), (Some(1), Some(id("e"))));

@@ -19,6 +19,7 @@ use super::{
     ids::{InstanceId, LogicalId, SessionId},
     live::Live,
     protocol::{Hello, Patch, Role, TreePart},
+    standing::{Rival, Standing},
     targets::Target,
 };
 
@@ -88,8 +89,10 @@ pub struct Studio {
     pub console: Console,
     /// What of it is to be compared unasked.
     pub live: Live,
-    /// Another session that wants this place, and when it said so first.
-    pub rival: Option<(SessionId, Moment)>,
+    /// Another session that wants this place.
+    pub rival: Option<Rival>,
+    /// How its window was told that it stands.
+    pub told: Standing,
     /// What came so far of a comparison that takes several frames.
     pub gathered: Gathered,
     /// The play clients that answer through it.
@@ -215,6 +218,7 @@ impl Studios {
             live: Live::default(),
             console: Console::default(),
             rival: None,
+            told: Standing::default(),
             gathered: Gathered::default(),
             clients: Clients::default(),
             ending: false,

@@ -310,6 +310,9 @@ impl fmt::Display for Synced {
         if let Some(message) = message {
             write!(f, "; {message}")?;
         }
+        if let Some(journal) = self.receipt.journal {
+            write!(f, "; journal {journal}: `undo` with `change` {journal} takes it back")?;
+        }
         for change in changes {
             write!(f, "\n- {change}")?;
         }

@@ -5,8 +5,9 @@ use std::{sync::Arc, time::Duration};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-        PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool as ToolModel,
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
+        Implementation, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities,
+        ServerConfig, Tool as ToolModel,
     },
     service::RequestContext,
 };
@@ -17,6 +18,7 @@ use super::{
     backend::Backend,
     caller::Caller,
     error::error_result,
+    messages::unreadable,
     tools::{Answered, Tool, catalogue},
 };
 use crate::{core::error::ToolError, studio::Progress};
@@ -174,6 +176,14 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         Ok(self.call(request, &context).await.into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        CustomRequest { method, params, .. }: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unreadable(method, params))
     }
 }
 

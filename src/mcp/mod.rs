@@ -9,10 +9,12 @@ mod error;
 mod get_call;
 mod handler;
 mod journal;
+mod messages;
 mod operations;
 mod playing;
 mod printed;
 mod schema;
+mod sessions;
 mod syncing;
 mod tools;
 

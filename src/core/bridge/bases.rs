@@ -21,11 +21,12 @@ impl Bridge {
         }
     }
 
-    pub(super) fn bases_loaded(&mut self, now: Moment, place: &InstanceId, kept: Vec<Kept>) {
+    pub(super) fn bases_loaded(&mut self, now: Moment, place: &InstanceId, kept: Vec<Kept>, cut_off: &[Entry]) {
         let found = self.studios.iter_mut().find(|studio| lasting_place(studio).as_ref() == Some(place));
         let Some(studio) = found.filter(|studio| !studio.recalled) else { return };
         studio.recalled = true;
         studio.agreement.recall(kept);
+        studio.agreement.recall_cut_off(cut_off);
         let key = studio.key;
         self.remember(key);
         self.resume_parked(now, key);

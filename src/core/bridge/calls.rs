@@ -240,10 +240,7 @@ impl Bridge {
             let error = match &waiting.what {
                 What::Request { sent: true, .. } => {
                     let told = self.cancel(&id, studio, CancelReason::Timeout);
-                    ToolError::outcome_unknown(
-                        &name,
-                        if told { "its deadline passed, and Studio was told to end it" } else { "its deadline passed" },
-                    )
+                    ToolError::outcome_unknown(&name, self.after_deadline(studio, told))
                 }
                 What::Request { sent: false, .. } => never_sent(&name, "its deadline passed before its turn came"),
                 What::Run(run) => self.late_run(run, &name),
@@ -253,6 +250,15 @@ impl Bridge {
             self.lanes.give_up(studio, &id);
             self.fail_waiting(&id, waiting, &error);
             self.tell_places(studio);
+        }
+    }
+
+    fn after_deadline(&self, studio: StudioKey, told: bool) -> &'static str {
+        let is_level0 = self.studios.get(studio).is_some_and(|studio| !studio.is_level1());
+        match (told, is_level0) {
+            (true, _) => "its deadline passed, and Studio was told to end it",
+            (false, true) => "its deadline passed; its plugin knows no cancel, and further changes do not wait for it",
+            (false, false) => "its deadline passed",
         }
     }
 
@@ -341,6 +347,10 @@ pub(super) fn ledger_deadline(who: &Waiter, deadline: Moment) -> Moment {
 pub(super) fn unwrap_outcome<T>(outcome: Result<Outcome<T>, String>) -> Result<T, ToolError> {
     match outcome {
         Ok(Outcome::Success(value)) => Ok(value),
+        // It ran: the plugin says so of a result that it could not keep.
+        Ok(Outcome::Failure { code: Some(code), message }) if code == "lost" => {
+            Err(ToolError::new(ErrorCode::OutcomeUnknown, message, "it ran: read Studio's state, and return less"))
+        }
         Ok(Outcome::Failure { code, message }) => {
             let code =
                 code.and_then(|code| serde_json::from_value(Value::String(code)).ok()).unwrap_or(ErrorCode::Failed);

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{Answer, Call, CallerId, PlacePolicy};
 use crate::core::{
-    agreement::Kept,
+    agreement::{Kept, News},
     error::ToolError,
     ids::{InstanceId, NodeId, OperationId, RequestId, RunId},
     journal::Entry,
@@ -92,6 +92,8 @@ pub enum Event {
         place: InstanceId,
         /// What the store knows of it.
         kept: Vec<Kept>,
+        /// Runs in it of which nobody saw the end, oldest first.
+        cut_off: Vec<Entry>,
     },
     /// The answer to [`Effect::Work`].
     Worked {
@@ -106,6 +108,11 @@ pub enum Event {
         operation: OperationId,
         /// Whether it is new, or why that cannot be kept.
         intention: Result<Intention, ToolError>,
+    },
+    /// The answer to [`Effect::Record`] and [`Effect::Recover`]: it is on the disk, or cannot be.
+    Recorded {
+        /// The request that had this outcome.
+        request: RequestId,
     },
     /// The project's place lists were read again.
     Places(PlacePolicy),
@@ -190,7 +197,7 @@ pub enum Effect {
         /// In which place.
         place: InstanceId,
         /// What is new.
-        news: Vec<Kept>,
+        news: Vec<News>,
     },
     /// A place that was never published has been, so it has another name.
     MovePlace {
@@ -229,8 +236,18 @@ pub enum Effect {
     Record {
         /// Which.
         operation: OperationId,
+        /// Its request, for [`Event::Recorded`].
+        request: RequestId,
         /// `None`: it provably never ran.
         outcome: Option<Outcome>,
+    },
+    /// A result came that this server did not ask for: if a server before it did, for an operation without
+    /// an outcome, keep it as that.
+    Recover {
+        /// The request that it names, for [`Event::Recorded`].
+        request: RequestId,
+        /// What it says.
+        outcome: Outcome,
     },
     /// A line of a Studio's output.
     Output {
@@ -259,6 +276,8 @@ pub enum Work {
         /// Which.
         undo: Undo,
     },
+    /// Say whether files could be written.
+    Check(Vec<FileWrite>),
     /// Write files.
     Write(Vec<FileWrite>),
     /// Keep what was agreed, and finish the entry.
@@ -266,7 +285,7 @@ pub enum Work {
         /// In which place.
         place: InstanceId,
         /// What is new.
-        news: Vec<Kept>,
+        news: Vec<News>,
         /// The entry's id.
         journal: u64,
         /// With what became of each change.
@@ -283,6 +302,8 @@ pub enum Worked {
     Begun(Begun),
     /// The entry, or why it cannot be had.
     Recalled(Result<Recalled, String>),
+    /// What stands in the way of each, if anything does; in the order of the writes.
+    Checked(Vec<Option<Wrote>>),
     /// In the order of the writes.
     Written(Vec<Wrote>),
     /// It is kept, or why not.

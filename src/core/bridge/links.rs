@@ -11,6 +11,7 @@ use crate::core::{
         MAX_FRAME_BYTES, MAX_PART_BYTES, MAX_PENDING_BYTES, Notice, PROTOCOL, PluginFrame, RejectCode, Role,
         ServerFrame, Welcome,
     },
+    standing::Standing,
     studios::{LinkId, MAX_STUDIOS, StudioKey, TreeState},
 };
 
@@ -149,7 +150,8 @@ impl Bridge {
         if !other.may_be_taken_over(now) {
             let (key, session) = (other.key, level1.session_id.clone());
             self.note_rival(now, key, session);
-            let reason = format!("{} is open in another window that is connected", hello_name(hello));
+            let reason =
+                format!("{} is open in another window that is connected: close one of the two", hello_name(hello));
             return Err(Refusal { code: RejectCode::DuplicateSession, reason, retry_after: Some(1) });
         }
         let key = other.key;
@@ -167,6 +169,7 @@ impl Bridge {
         studio.tree = if studio.takes_tree() { TreeState::wanted() } else { TreeState::None };
         studio.clients.doubt();
         studio.gathered = Gathered::default();
+        studio.told = Standing::default();
         if let Some(old) = old.filter(|old| *old != link) {
             self.close(old, "the same plugin connected again");
         }
@@ -233,7 +236,10 @@ impl Bridge {
         }
         self.late_never_ran(key, last_n);
         self.lanes.returned(key, |id| level1.in_flight.contains(id));
-        self.free_lane(now, key, |id, n| n.is_some_and(|n| n <= last_n) && is_there(id));
+        self.free_lane(now, key, |id, n| n.is_none_or(|n| n <= last_n) && is_there(id));
+        for id in level1.in_flight.iter().filter(|id| self.calls.disposition(id) == AckDisposition::Unknown) {
+            self.lanes.occupied(key, id, now);
+        }
         for id in &level1.in_flight {
             let open = self.calls.get(id).map(|(waiting, _)| self.is_given_up(waiting));
             if open.unwrap_or(self.calls.disposition(id) == AckDisposition::AlreadySettled) {
@@ -245,9 +251,8 @@ impl Bridge {
     fn studio_frame(&mut self, now: Moment, link: LinkId, key: StudioKey, frame: PluginFrame) {
         match frame {
             PluginFrame::Result(result) => {
-                let disposition = self.calls.disposition(&result.request_id);
-                self.ack(link, key, &result.request_id, disposition);
-                self.result(now, key, result);
+                let id = result.request_id.clone();
+                self.result_came(now, link, key, &id, Ok(result));
             }
             PluginFrame::Cancelled { request_id } => self.cancelled(now, key, &request_id),
             PluginFrame::StillRunning { .. } => {}
@@ -272,29 +277,15 @@ impl Bridge {
         }
     }
 
-    fn ack(&mut self, link: LinkId, key: StudioKey, id: &RequestId, disposition: AckDisposition) {
-        if self.studios.get(key).is_some_and(|studio| studio.is_level1()) {
-            let notice = Notice::Ack { request_id: id.clone(), disposition };
-            self.send(link, ServerFrame::Notice(notice));
-        }
-    }
-
     fn bad_frame(&mut self, now: Moment, link: LinkId, key: StudioKey, error: FrameError) {
         let name = self.studio_name(key);
         self.note(format!("a frame of {name} could not be read: {error}"));
         if let Some(id) = error.request_id {
-            let disposition = self.calls.disposition(&id);
-            self.ack(link, key, &id, disposition);
-            if self.is_probe(&id) {
-                self.calls.settle(&id);
-                return;
-            }
             let error = ToolError::failed(
                 format!("the answer of {name} could not be read: {}", error.detail),
                 "return plain values: text in UTF-8, finite numbers",
             );
-            self.fail(now, &id, error, Ran::Known);
-            self.leave_lane(now, key, &id);
+            self.result_came(now, link, key, &id, Err(error));
         }
     }
 

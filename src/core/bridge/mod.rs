@@ -4,6 +4,7 @@
 //! whoever owns it (the hub, or a test) carries the effects out and brings their results back as
 //! events. `now` is the time since the owner started.
 
+mod acks;
 mod bases;
 mod calls;
 mod clients;
@@ -20,6 +21,7 @@ mod play;
 mod run_ends;
 mod run_turns;
 mod runs;
+mod standing;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -32,6 +34,7 @@ use std::{
     time::Duration,
 };
 
+use acks::Owed;
 pub use events::{Effect, Event, Work, Worked};
 use late::Late;
 pub use late::{CallRecord, CallState};
@@ -174,6 +177,7 @@ pub struct Bridge {
     leases: Leases,
     turns: RunTurns,
     late: Late,
+    owed: Owed,
     runs: HashMap<RunId, ActiveRun>,
     next_beat: Moment,
     stopping: bool,
@@ -243,6 +247,7 @@ impl Bridge {
             leases: Leases::default(),
             turns: RunTurns::default(),
             late: Late::default(),
+            owed: Owed::default(),
             runs: HashMap::new(),
             next_beat: HEARTBEAT,
             stopping: false,
@@ -269,7 +274,8 @@ impl Bridge {
             Event::CaughtUp { run, result } => self.caught_up(now, &run, result),
             Event::Looked { run, views } => self.looked(now, &run, views),
             Event::Intended { operation, intention } => self.intended(now, &operation, intention),
-            Event::BasesLoaded { place, kept } => self.bases_loaded(now, &place, kept),
+            Event::Recorded { request } => self.recorded(&request),
+            Event::BasesLoaded { place, kept, cut_off } => self.bases_loaded(now, &place, kept, &cut_off),
             Event::Worked { run, done } => self.worked(now, &run, done),
             Event::Places(places) => self.apply_places(now, places),
             Event::Tick => self.tick(now),

@@ -140,8 +140,9 @@ impl Bridge {
             Ran::Never => Some(None),
             Ran::Unknown => None,
         };
-        if let Some(outcome) = record {
-            self.effects.push(Effect::Record { operation: id.clone(), outcome });
+        let request = self.operations.0.get(id).map(|active| active.request.clone());
+        if let Some((outcome, request)) = record.zip(request) {
+            self.effects.push(Effect::Record { operation: id.clone(), request, outcome });
         }
         let outcome = match ran {
             Ran::Unknown => outcome.map_err(|error| error.ask_get_call(id.as_str())),

@@ -53,6 +53,8 @@ struct Rig {
     callers: u64,
     /// How many ids were made.
     made: Arc<AtomicU64>,
+    /// The store says at once that an outcome is kept.
+    keeps: bool,
 }
 
 fn new_bridge(server: &str, places: PlacePolicy, made: &Arc<AtomicU64>) -> Bridge {
@@ -79,7 +81,7 @@ impl Rig {
     fn serving(places: PlacePolicy) -> Self {
         let made = Arc::default();
         let bridge = new_bridge(SERVER, places, &made);
-        Self { bridge, server: SERVER.to_owned(), now: Moment::ZERO, links: 0, callers: 0, made }
+        Self { bridge, server: SERVER.to_owned(), now: Moment::ZERO, links: 0, callers: 0, made, keeps: true }
     }
 
     /// The server is killed and started again: another process, which knows nothing.
@@ -97,7 +99,9 @@ impl Rig {
         while let Some(event) = events.pop_front() {
             for effect in self.bridge.handle(self.now, event) {
                 match effect {
-                    Effect::LoadBases { place } => events.push_back(Event::BasesLoaded { place, kept: vec![] }),
+                    Effect::LoadBases { place } => {
+                        events.push_back(Event::BasesLoaded { place, kept: vec![], cut_off: vec![] })
+                    }
                     Effect::Remember { .. }
                     | Effect::MovePlace { .. }
                     | Effect::CutOff { .. }
@@ -109,7 +113,14 @@ impl Rig {
                     Effect::Work { run, work: Work::Conclude { .. } } => {
                         events.push_back(Event::Worked { run, done: Worked::Concluded(Ok(())) });
                     }
-                    other => out.0.push(other),
+                    other => {
+                        if let Effect::Record { request, .. } | Effect::Recover { request, .. } = &other
+                            && self.keeps
+                        {
+                            events.push_back(Event::Recorded { request: request.clone() });
+                        }
+                        out.0.push(other);
+                    }
                 }
             }
         }
@@ -349,6 +360,7 @@ fn script(id: u128, text: &str) -> Node {
         name: format!("Script{id}"),
         class_name: "ModuleScript".into(),
         ignore_unknown: false,
+        properties: Default::default(),
         hash: Some(TextHash::of(text)),
     }
 }

@@ -19,7 +19,8 @@ impl Bridge {
         let silences = self.studios.iter().filter_map(silent_at);
         let beat = (!self.links.is_empty()).then_some(self.next_beat);
         let all = hellos.chain(graces).chain(silences).chain(beat).chain(self.calls.next_deadline());
-        let all = all.chain(self.operations.next_deadline()).chain(self.leases.next_expiry());
+        let all =
+            all.chain(self.operations.next_deadline()).chain(self.leases.next_expiry()).chain(self.lanes.next_end());
         all.min().unwrap_or(Moment::MAX)
     }
 
@@ -32,7 +33,10 @@ impl Bridge {
         if now >= self.next_beat {
             self.next_beat = now + HEARTBEAT;
             self.heartbeat(now);
+            self.forget_rivals(now);
+            self.tell_all_standings();
         }
+        self.free_level0_lanes(now);
     }
 
     pub(super) fn expire_hellos(&mut self, now: Moment) {

@@ -38,12 +38,13 @@ impl Bridge {
         let Some((waiting, deadline)) = self.calls.get(id) else { return };
         let (key, deadline) = (waiting.studio, self.patience_of(waiting, deadline));
         let Some(studio) = self.studios.get_mut(key) else { return };
-        let (n, remaining_ms) = if studio.is_level1() {
+        // A plugin of level 0 cannot be told to end a call, nor say that it still runs.
+        let (n, remaining_ms, until) = if studio.is_level1() {
             let n = studio.next_n;
             studio.next_n += 1;
-            (Some(n), Some(millis(deadline.saturating_sub(now))))
+            (Some(n), Some(millis(deadline.saturating_sub(now))), None)
         } else {
-            (None, None)
+            (None, None, Some(deadline))
         };
         let link = studio.link;
         let Some(Waiting { what: What::Request { request, sent, .. }, .. }) = self.calls.get_mut(id) else { return };
@@ -51,7 +52,7 @@ impl Bridge {
         request.n = n;
         request.remaining_ms = remaining_ms;
         let request = request.clone();
-        self.lanes.sent(key, id, n);
+        self.lanes.sent(key, id, n, until);
         self.plan_goes_out(id);
         if let Some(link) = link {
             self.send(link, ServerFrame::Request(request));
@@ -101,6 +102,13 @@ impl Bridge {
         }
     }
 
+    /// The deadlines of calls at level 0 end their turns, or one lost result would hold up all changes.
+    pub(super) fn free_level0_lanes(&mut self, now: Moment) {
+        for (studio, request) in self.lanes.overdue(now) {
+            self.leave_lane(now, studio, &request);
+        }
+    }
+
     /// A lane is held by a call that nobody waits for: it is free, unless the plugin is at it.
     pub(super) fn free_lane(
         &mut self,
@@ -108,9 +116,13 @@ impl Bridge {
         key: StudioKey,
         is_there: impl Fn(&RequestId, Option<u64>) -> bool,
     ) {
-        let free = |Holder { request, n, .. }: &&Holder| self.calls.get(request).is_none() && !is_there(request, *n);
-        let over: Vec<RequestId> = self.lanes.holders(key).filter(free).map(|holder| holder.request.clone()).collect();
-        for request in over {
+        let over = |bridge: &Self| {
+            let is_over =
+                |Holder { request, n, .. }: &&Holder| bridge.calls.get(request).is_none() && !is_there(request, *n);
+            bridge.lanes.holders(key).find(is_over).map(|holder| holder.request.clone())
+        };
+        // The next one may be over as well.
+        while let Some(request) = over(self) {
             self.leave_lane(now, key, &request);
         }
     }

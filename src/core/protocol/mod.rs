@@ -16,11 +16,12 @@ mod request_id;
 mod results;
 mod to_plugin;
 mod tree;
+mod weight;
 
 use std::time::Duration;
 
 pub use from_plugin::{FrameError, Hello, HelloLevel1, PluginFrame, Role};
-pub use plan::{Expected, PlanOp};
+pub use plan::{Expected, PlanOp, Whose};
 pub use results::{Below, Fact, FactKind, OpResult, OpStatus, Outcome, PluginResult};
 pub use to_plugin::{
     AckDisposition, CancelReason, Limits, Notice, RejectCode, Request, RequestBody, Scope, ServerFrame, SyncMode,

@@ -66,6 +66,16 @@ pub enum Notice {
         /// What it is called from now on.
         role: Target,
     },
+    /// How this Studio stands, when that has changed; at most with every heartbeat. Level 1.
+    Status {
+        /// How many callers wait for it.
+        agents: usize,
+        /// How many requests it has not answered.
+        pending: usize,
+        /// Another window wants this place and is refused; for the person at the screen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rival: Option<String>,
+    },
     /// What an `edit` told is dealt with; the plugin need not send it again. Level 1.
     Edited {
         /// Which.

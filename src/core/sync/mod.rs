@@ -3,6 +3,7 @@
 //! ```text
 //! start -> CatchUp -> caught_up -> Compare -> compared -> Look -> looked
 //!   -> Fetch -> fetched -> Merge -> merged        what Studio's texts are needed for
+//!   -> Check -> checked                           in fastfail: could the files be written?
 //!   -> Begin -> begun                             the journal knows before anything changes
 //!   -> Apply -> applied -> Write -> written       Studio first, then the files
 //!   -> Conclude -> concluded -> Done
@@ -13,10 +14,13 @@
 
 mod args;
 mod blocked;
+mod deciding;
 mod decision;
+mod ending;
 mod merging;
 mod overrides;
 mod plan;
+mod properties;
 mod receipt;
 mod removals;
 mod renames;
@@ -36,7 +40,6 @@ pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected,
 pub use scope::{Cleared, Unasked};
 pub use undo::{Recalled, Undo};
 
-use self::overrides::Overrides;
 use super::{
     agreement::{Agreement, Comparison},
     ids::{NodeId, OpId, RunId},
@@ -92,6 +95,8 @@ pub enum Step {
     Fetch(Vec<OpId>),
     /// Merge texts, then [`Run::merged`].
     Merge(Vec<MergeJob>),
+    /// Say whether these files could be written, then [`Run::checked`]: all or nothing is wanted.
+    Check(Vec<FileWrite>),
     /// Begin an entry of the journal, then [`Run::begun`].
     Begin(Draft),
     /// Ask the plugin to carry out a plan, then [`Run::applied`].
@@ -206,9 +211,9 @@ impl Run {
     pub fn recalled(&mut self, recalled: Result<Recalled, String>, agreement: &Agreement) -> Step {
         match recalled {
             Ok(recalled) => {
-                let ids = undo::nodes(&recalled, agreement);
+                let (ids, subtrees) = undo::nodes(&recalled, agreement);
                 self.recalled = Some(recalled);
-                Step::Look { ids, subtrees: Vec::new() }
+                Step::Look { ids, subtrees }
             }
             Err(reason) => self.end(SyncStatus::Error, &reason),
         }
@@ -218,7 +223,8 @@ impl Run {
     pub fn looked(&mut self, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) -> Step {
         let facts = std::mem::take(&mut self.facts);
         let reported = scope::reported_ids(&facts, views);
-        agreement.confirm(std::mem::take(&mut self.comparison), |id| reported.contains(&id));
+        let (texts, properties) = (|id| reported.texts.contains(&id), |id| reported.properties.contains(&id));
+        agreement.confirm_each(std::mem::take(&mut self.comparison), texts, properties);
         match &self.recalled {
             Some(recalled) => self.decisions = undo::decide(recalled, &facts, views, agreement),
             None => self.decide(facts, views, agreement),
@@ -233,50 +239,6 @@ impl Run {
         let needs = self.decisions.iter().filter(wanted).filter_map(|decision| decision.needs.as_ref());
         self.to_fetch = needs.map(|needs| needs.of.clone()).collect();
         self.fetch_more(agreement)
-    }
-
-    fn overrides(&mut self) -> Overrides {
-        Overrides::new(std::mem::take(&mut self.args.overrides), self.args.resolution.take())
-    }
-
-    fn decide(&mut self, facts: Vec<Fact>, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) {
-        let only = self.args.resolution.as_ref().map(|resolution| resolution.id.clone());
-        let mut overrides = self.overrides();
-        let mut decisions = Vec::new();
-        let mut extras = HashMap::new();
-        for fact in facts.iter().filter(|fact| scope::is_meant(only.as_ref(), fact)) {
-            let view = fact.id.and_then(|id| views.get(&id));
-            let forced = match overrides.take(fact, view.and_then(|view| view.hash)) {
-                Ok(forced) => forced,
-                Err(reason) => {
-                    let change = verdicts::change(fact, view, PatchType::Edit);
-                    decisions.push(Decision::unresolved(change, reason));
-                    continue;
-                }
-            };
-            if fact.kind != FactKind::Extra {
-                decisions.extend(verdicts::about_node(fact, view, agreement, &self.rules, forced));
-                continue;
-            }
-            let parent = fact.parent.and_then(|id| views.get(&id));
-            let (mut decision, extra) = removals::about_extra(fact, parent, agreement, &self.rules, forced);
-            decision.change.fs_path = scope::lost_file(fact, parent);
-            extras.extend(extra.map(|extra| (decisions.len(), extra)));
-            decisions.push(decision);
-        }
-        renames::find(&mut decisions, &extras);
-        decisions.iter_mut().for_each(Decision::check_size);
-        removals::ask_for_many(&mut decisions, &self.rules);
-        decisions.retain(|decision| scope::is_in(self.args.paths.as_deref(), &decision.change));
-        blocked::leave_alone(&mut decisions, &facts);
-        // There is no such file; where it would be is known for the scope alone.
-        decisions
-            .iter_mut()
-            .map(|decision| &mut decision.change)
-            .filter(|change| change.id.is_none())
-            .for_each(|change| change.fs_path = None);
-        self.decisions = decisions;
-        self.rejected = overrides.finish();
     }
 
     /// All texts that were wanted are here, and merged.
@@ -295,11 +257,29 @@ impl Run {
                 self.end(SyncStatus::Rejected, "manual mode asks a person, and nobody can be asked here yet")
             }
             SyncMode::Standard if resolved == 0 => self.end(SyncStatus::Rejected, words::NOTHING_RESOLVED),
-            SyncMode::Standard | SyncMode::Fastfail => {
-                let undoes = self.recalled.as_ref().map(|recalled| recalled.id);
-                Step::Begin(plan::draft(&mut self.decisions, agreement, undoes))
-            }
+            SyncMode::Fastfail => match plan::writes(&self.decisions) {
+                writes if writes.is_empty() => self.begin(agreement),
+                writes => Step::Check(writes),
+            },
+            SyncMode::Standard => self.begin(agreement),
         }
+    }
+
+    /// What stands in the way of each of the writes, if anything does.
+    pub fn checked(&mut self, found: Vec<Option<Wrote>>, agreement: &Agreement) -> Step {
+        if found.iter().all(Option::is_none) {
+            return self.begin(agreement);
+        }
+        let writing = self.decisions.iter_mut().filter(|decision| decision.write.is_some());
+        for (decision, problem) in writing.zip(found) {
+            plan::note_problem(&mut decision.change, problem, "");
+        }
+        self.end(SyncStatus::FastfailUnresolved, words::CANNOT_BE_WRITTEN)
+    }
+
+    fn begin(&mut self, agreement: &Agreement) -> Step {
+        let undoes = self.recalled.as_ref().map(|recalled| recalled.id);
+        Step::Begin(plan::draft(&mut self.decisions, agreement, undoes))
     }
 
     /// The journal has the entry, or cannot keep one.
@@ -357,42 +337,6 @@ impl Run {
             }
             None => self.concluded(Ok(())),
         }
-    }
-
-    /// What was done and agreed is kept, or could not be.
-    pub fn concluded(&mut self, kept: Result<(), String>) -> Step {
-        let status = self.ended.unwrap_or(SyncStatus::Error);
-        let unresolved = self.decisions.iter().any(|decision| decision.change.result == ChangeResult::Unresolved);
-        let message = match kept {
-            Err(reason) => Some(format!("what was done could not be noted: {reason}")),
-            Ok(()) => unresolved.then(|| words::LEFT_ALONE.to_owned()),
-        };
-        let mut step = self.finish(status, message);
-        if let Step::Done(receipt) = &mut step {
-            receipt.journal = self.journal.as_ref().map(|(id, _)| *id);
-        }
-        step
-    }
-
-    fn nothing_to_do(&mut self) -> Step {
-        let mut receipt = Receipt::empty(self.cursor, self.args.mode);
-        if self.recalled.is_some() {
-            receipt.message = Some("all of it is as it was before; there is nothing to take back".into());
-        } else if self.args.paths.is_some() {
-            receipt.message = Some("nothing that `paths` names differs; there is nothing to do".into());
-        }
-        receipt.rejected = std::mem::take(&mut self.rejected);
-        Step::Done(receipt)
-    }
-
-    fn end(&mut self, status: SyncStatus, message: &str) -> Step {
-        self.finish(status, Some(message.to_owned()))
-    }
-
-    fn finish(&mut self, status: SyncStatus, message: Option<String>) -> Step {
-        let changes = std::mem::take(&mut self.decisions).into_iter().map(|decision| decision.change).collect();
-        let receipt = Receipt::new(status, self.cursor, changes, message);
-        Step::Done(Receipt { rejected: std::mem::take(&mut self.rejected), ..receipt })
     }
 }
 

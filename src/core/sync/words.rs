@@ -4,6 +4,8 @@ pub(super) const LEFT_ALONE: &str = "what is unresolved was left alone: settle e
 pub(super) const NOTHING_RESOLVED: &str =
     "nothing of it is resolved, so nothing was changed: settle each line as it says";
 
+pub(super) const CANNOT_BE_WRITTEN: &str = "a file cannot be written, so nothing was changed: see each failed line";
+
 /// All or nothing was wanted.
 pub(super) fn nothing_changed(undoes: bool) -> &'static str {
     if undoes {

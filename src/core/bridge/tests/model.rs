@@ -4,6 +4,7 @@
 //! To add a kind of event: a variant of [`Do`], a row of [`ROWS`], an arm of `World::step`.
 
 mod clients;
+mod ends;
 mod kept;
 mod plugin;
 mod random;
@@ -77,8 +78,16 @@ enum Do {
     PluginsSleep(u64),
     /// The machine with the server sleeps: its clock stands still.
     ServerSleeps(u64),
-    /// The server process is killed and started again.
-    Crash,
+    /// The server process is killed and started again, with so much of what it gave to the store kept;
+    /// what it sent may still arrive.
+    Crash {
+        kept: usize,
+        arrives: bool,
+    },
+    /// The server stops in good order and is started again.
+    Restart,
+    /// Nothing new happens until all is done.
+    Quiet,
     Places(usize),
 }
 
@@ -99,7 +108,7 @@ const ROWS: &[(usize, Row)] = &[
     (60, |r| Do::SeeClosed(r.below(8))),
     (20, |r| Do::NotSent(r.below(8))),
     (200, |r| Do::Call { place: r.place(), ask: r.below(7), patience: r.time(60_000) }),
-    (80, |r| Do::Change { number: r.below(40), otherwise: r.below(20) == 0, patience: r.time(60_000) }),
+    (80, |r| Do::Change { number: r.below(15), otherwise: r.below(20) == 0, patience: r.time(60_000) }),
     (40, |r| Do::Abandon(r.below(8))),
     (160, |r| Do::Answer(r.below(10) > 0)),
     (20, |_| Do::Patch),
@@ -108,7 +117,9 @@ const ROWS: &[(usize, Row)] = &[
     (20, |r| Do::Oversleep(r.time(40_000))),
     (10, |r| Do::PluginsSleep(r.time(40_000))),
     (10, |r| Do::ServerSleeps(r.time(40_000))),
-    (3, |_| Do::Crash),
+    (4, |r| Do::Crash { kept: r.below(4), arrives: r.below(2) == 0 }),
+    (1, |_| Do::Restart),
+    (2, |_| Do::Quiet),
     (20, |r| Do::Places(r.below(4))),
 ];
 

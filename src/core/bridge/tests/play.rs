@@ -204,7 +204,7 @@ fn a_play_test_that_begins_while_a_sync_compares_comes_first() {
         source: Some("after".into()),
         hash: Some(TextHash::of("after")),
         subtree: None,
-        has_more: false,
+        properties: Default::default(),
     };
     let out = rig.event(Event::Looked { run, views: [(NodeId(1), view)].into() });
     assert!(out.error(caller).message.contains("nothing was synced"), "{:?}", out.error(caller));

@@ -11,10 +11,11 @@ use super::{
     super::{hello, hello0, seconds, with},
     PLAYS,
     clients::Clients,
+    kept::BOOM,
 };
 use crate::core::{
     ids::{NodeId, RequestId},
-    protocol::{Notice, PlanOp, Request, RequestBody, ServerFrame},
+    protocol::{Notice, PlanOp, Request, RequestBody, ServerFrame, SyncMode},
     studios::LinkId,
     text::TextHash,
 };
@@ -32,8 +33,8 @@ pub(super) struct Plugin {
     server: Option<Value>,
     highest: u64,
     running: Vec<(RequestId, RequestBody)>,
-    /// What it runs of a server that is gone.
-    foreign: HashSet<RequestId>,
+    /// What it ran already when it connected.
+    older: HashSet<RequestId>,
     /// Results that were not acknowledged.
     pending: Vec<(RequestId, Value)>,
     /// What it says next.
@@ -55,7 +56,7 @@ impl Plugin {
             server: None,
             highest: 0,
             running: Vec::new(),
-            foreign: HashSet::new(),
+            older: HashSet::new(),
             pending: Vec::new(),
             says: VecDeque::new(),
             silence: Duration::ZERO,
@@ -91,6 +92,7 @@ impl Plugin {
             self.running.clear();
             return self.says.push_back(hello0(self.place));
         }
+        self.older = self.running.iter().map(|(id, _)| id.clone()).collect();
         let ids = |requests: Vec<&RequestId>| json!(requests);
         let memory = json!({
             "serverId": self.server, "lastN": self.highest,
@@ -105,11 +107,6 @@ impl Plugin {
     /// The highest request number of `server` that the hello told.
     pub fn last_n(&self, server: &str) -> u64 {
         if self.server == Some(json!(server)) { self.highest } else { 0 }
-    }
-
-    /// The server that asked for what it runs is gone.
-    pub fn outlives_server(&mut self) {
-        self.foreign.extend(self.running.iter().map(|(id, _)| id.clone()));
     }
 
     /// It reads a frame; the request that it begins to run.
@@ -146,6 +143,7 @@ impl Plugin {
                 Notice::Patch(_)
                 | Notice::PlanPart { .. }
                 | Notice::Edited { .. }
+                | Notice::Status { .. }
                 | Notice::Rejected { .. }
                 | Notice::Bye { .. },
             ) => {}
@@ -168,9 +166,19 @@ impl Plugin {
         };
         let together =
             |id: &RequestId| self.clients.as_ref().is_none_or(|clients| clients.are_together(id, &request.request_id));
-        let others =
-            self.running.iter().filter(|(id, body)| changes(body) && !self.foreign.contains(id) && together(id));
-        assert!(!changes(&request.body) || others.count() == 0, "two changes at a time: {request:?}");
+        // A new server cannot know in which client the call of an earlier one runs.
+        let known = |id: &RequestId| self.clients.is_none() || !self.older.contains(id);
+        let others = self.running.iter().filter(|(id, body)| changes(body) && known(id) && together(id));
+        // A plugin of level 0 may lose its turn at a deadline.
+        let alone = !self.level1 || others.count() == 0;
+        assert!(!changes(&request.body) || alone, "two changes at a time: {request:?}");
+        if let RequestBody::Sync { run_id: Some(_), mode: SyncMode::Standard, .. } = &request.body {
+            let plans = self
+                .running
+                .iter()
+                .filter(|(id, body)| matches!(body, RequestBody::Plan { .. }) && !self.older.contains(id));
+            assert_eq!(plans.count(), 0, "a sync compares while another changes: {request:?}");
+        }
         if is_here {
             self.running.push((request.request_id.clone(), request.body.clone()));
         } else {
@@ -202,9 +210,30 @@ impl Plugin {
         }
     }
 
+    pub fn runs(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// A server has let it in.
+    pub fn is_welcome(&self) -> bool {
+        self.level1 && self.welcomed
+    }
+
+    /// It runs something, or keeps results that nobody acknowledged.
+    pub fn is_busy(&self) -> bool {
+        !self.running.is_empty() || !self.pending.is_empty()
+    }
+
     /// A plan is never interrupted, and code that runs cannot always be stopped.
     fn cancel(&mut self, request: &RequestId) {
-        let stops = |body: &RequestBody| matches!(body, RequestBody::Sync { .. } | RequestBody::GetScript { .. });
+        if self.pending.iter().any(|(id, _)| id == request) {
+            return; // its result is the answer
+        }
+        let stops = |body: &RequestBody| match body {
+            RequestBody::Sync { .. } | RequestBody::GetScript { .. } => true,
+            RequestBody::Tool { args, .. } => args["caller"].as_u64().is_some_and(|caller| caller % 2 == 0),
+            RequestBody::Plan { .. } => false,
+        };
         if self.running.iter().any(|(id, body)| id == request && !stops(body)) {
             return self.says.push_back(json!({"type": "stillRunning", "requestId": request}));
         }
@@ -247,7 +276,8 @@ fn changes(body: &RequestBody) -> bool {
 /// The result of a request. It carries the caller, so that a mix-up shows.
 fn answer(request: &RequestId, body: &RequestBody, which: usize) -> Value {
     match body {
-        RequestBody::Tool { .. } if which == 3 => json!({"status": "error", "response": "boom"}),
+        RequestBody::Tool { .. } if which == 3 => json!({"status": "error", "response": BOOM}),
+        RequestBody::Tool { .. } if which == 5 => json!({"status": 7}),
         RequestBody::Tool { args, .. } => json!({"status": "success", "response": args["caller"]}),
         RequestBody::GetScript { id, .. } => {
             let source = id.expect("a script is asked for by its id").0.to_string();

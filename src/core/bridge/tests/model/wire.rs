@@ -23,7 +23,8 @@ pub(super) enum Task {
     CatchUp(RunId),
     Look(RunId, Vec<NodeId>),
     Intend(OperationId, Intent),
-    Record(OperationId, Option<Outcome>),
+    Record(OperationId, RequestId, Option<Outcome>),
+    Recover(RequestId, Outcome),
 }
 
 /// A link as the world sees it.
@@ -116,8 +117,14 @@ pub(super) fn caller_of(folder: &str) -> CallerId {
 /// Any node is a script that carries its run's name.
 pub(super) fn view(id: NodeId, run: &RunId, caller: Option<CallerId>) -> NodeView {
     let source = Some(TEXT.to_owned());
-    let node =
-        NewNode { id, name: "New".into(), class_name: "ModuleScript".into(), source: source.clone(), children: vec![] };
+    let node = NewNode {
+        id,
+        name: "New".into(),
+        class_name: "ModuleScript".into(),
+        source: source.clone(),
+        properties: Default::default(),
+        children: vec![],
+    };
     NodeView {
         parent: Some(NodeId(0)),
         path: run.to_string(),
@@ -126,7 +133,7 @@ pub(super) fn view(id: NodeId, run: &RunId, caller: Option<CallerId>) -> NodeVie
         source,
         hash: Some(TextHash::of(TEXT)),
         subtree: Some(node),
-        has_more: false,
+        properties: Default::default(),
     }
 }
 
