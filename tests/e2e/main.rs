@@ -23,4 +23,5 @@ mod sync_at_once;
 mod sync_both_ways;
 mod sync_undo;
 mod transcript;
+mod trial;
 mod undo;

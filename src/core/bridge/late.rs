@@ -6,6 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use super::{
     Answer, Bridge, Effect, What,
     operations::{Ran, kept},
+    play,
 };
 use crate::core::{
     calls::Moment,
@@ -171,7 +172,7 @@ impl Bridge {
             let tool = match &waiting.what {
                 What::Request { request, .. } => tool_of(&request.body),
                 What::Run(_) | What::CatchUp(_) => "sync",
-                What::Play(_) => "start_stop_play",
+                What::Play(_, answered) => play::tool(answered.is_some()),
             };
             return Some(CallRecord { tool: tool.to_owned(), operation: None, state: self.state_of(&id), id });
         }
