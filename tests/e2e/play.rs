@@ -21,8 +21,9 @@ impl Agent {
     pub async fn targets(&self) -> Vec<String> {
         let status = self.ask("status", json!({})).await;
         let studios = status["studios"].as_array().expect("a list");
-        assert_eq!(studios.len(), 1, "{status}");
-        let live = studios[0]["dataModels"].as_array().expect("a list").iter().filter(|one| one["link"] == "live");
+        assert!(studios.len() <= 1, "{status}");
+        let models = studios.iter().flat_map(|studio| studio["dataModels"].as_array().expect("a list"));
+        let live = models.filter(|one| one["link"] == "live");
         live.map(|one| one["target"].as_str().expect("a word").to_owned()).collect()
     }
 

@@ -7,7 +7,11 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::super::{hello, hello0, seconds, with};
+use super::{
+    super::{hello, hello0, seconds, with},
+    PLAYS,
+    clients::Clients,
+};
 use crate::core::{
     ids::{NodeId, RequestId},
     protocol::{Notice, PlanOp, Request, RequestBody, ServerFrame},
@@ -36,6 +40,8 @@ pub(super) struct Plugin {
     pub says: VecDeque<Value>,
     /// How long it has heard nothing, by its own clock.
     silence: Duration,
+    /// Those of a play server; others have none.
+    clients: Option<Clients>,
 }
 
 impl Plugin {
@@ -53,7 +59,14 @@ impl Plugin {
             pending: Vec::new(),
             says: VecDeque::new(),
             silence: Duration::ZERO,
+            clients: None,
         }
+    }
+
+    /// A play server with two players.
+    pub fn playing(self) -> Self {
+        let clients = Some(Clients::two(self.loads));
+        Self { clients, ..self }
     }
 
     /// Time passes for it. `true`: it takes its link for dead. (Level 0 may wait for ever.)
@@ -63,7 +76,9 @@ impl Plugin {
     }
 
     pub fn reload(&mut self) {
-        *self = Self { loads: self.loads + 1, ..Self::new(self.place, self.level1) };
+        let plays = self.clients.is_some();
+        let fresh = Self { loads: self.loads + 1, ..Self::new(self.place, self.level1) };
+        *self = if plays { fresh.playing() } else { fresh };
     }
 
     /// It opens `link` and says hello. What it told its last link is gone with that.
@@ -82,7 +97,9 @@ impl Plugin {
             "inFlight": ids(self.running.iter().map(|(id, _)| id).collect()),
             "pending": ids(self.pending.iter().map(|(id, _)| id).collect()),
         });
-        self.says.push_back(with(hello(&format!("session-{index}-{}", self.loads), self.place), memory));
+        let role = if index == PLAYS { "server" } else { "edit" };
+        let hello = with(hello(&format!("session-{index}-{}", self.loads), self.place), json!({"role": role}));
+        self.says.push_back(with(hello, memory));
     }
 
     /// The highest request number of `server` that the hello told.
@@ -107,6 +124,7 @@ impl Plugin {
                     self.highest = 0;
                 }
                 self.welcomed = true;
+                self.says.extend(self.clients.iter().flat_map(Clients::announce));
                 self.says.extend(self.pending.iter().map(|(_, result)| result.clone()));
             }
             ServerFrame::Notice(Notice::Heartbeat { timestamp }) => {
@@ -120,9 +138,12 @@ impl Plugin {
             }
             ServerFrame::Notice(Notice::Cancel { request_id, .. }) => self.cancel(&request_id),
             ServerFrame::Notice(Notice::Ack { request_id, .. }) => self.pending.retain(|(id, _)| *id != request_id),
+            ServerFrame::Notice(Notice::Attached { logical_id, role }) => {
+                let clients = self.clients.as_mut().expect("only a play server has clients");
+                clients.attached(&logical_id, role);
+            }
             ServerFrame::Notice(
-                Notice::Attached { .. }
-                | Notice::Patch(_)
+                Notice::Patch(_)
                 | Notice::PlanPart { .. }
                 | Notice::Edited { .. }
                 | Notice::Rejected { .. }
@@ -138,10 +159,47 @@ impl Plugin {
             assert!(n > self.highest, "{request:?} would be ignored: {} was received", self.highest);
             self.highest = n;
         }
-        let others = self.running.iter().filter(|(id, body)| changes(body) && !self.foreign.contains(id));
+        let is_here = match &mut self.clients {
+            Some(clients) => clients.take(&request),
+            None => {
+                assert_eq!((&request.logical_id, request.target), (&None, None), "for another DataModel: {request:?}");
+                true
+            }
+        };
+        let together =
+            |id: &RequestId| self.clients.as_ref().is_none_or(|clients| clients.are_together(id, &request.request_id));
+        let others =
+            self.running.iter().filter(|(id, body)| changes(body) && !self.foreign.contains(id) && together(id));
         assert!(!changes(&request.body) || others.count() == 0, "two changes at a time: {request:?}");
-        self.running.push((request.request_id.clone(), request.body.clone()));
+        if is_here {
+            self.running.push((request.request_id.clone(), request.body.clone()));
+        } else {
+            self.fail(&request.request_id, "no_target");
+        }
         request
+    }
+
+    /// A client comes or goes. What one that goes was asked may have run.
+    pub fn client(&mut self, which: usize) {
+        let Some(clients) = &mut self.clients else { return };
+        let (said, left) = clients.change(which);
+        if self.welcomed {
+            self.says.push_back(said);
+        }
+        for id in left {
+            if self.running.iter().any(|(running, _)| *running == id) {
+                self.running.retain(|(running, _)| *running != id);
+                self.fail(&id, "outcome_unknown");
+            }
+        }
+    }
+
+    fn fail(&mut self, id: &RequestId, code: &str) {
+        let result = json!({"requestId": id, "status": "error", "code": code, "message": "the client is gone"});
+        self.pending.push((id.clone(), result.clone()));
+        if self.welcomed {
+            self.says.push_back(result);
+        }
     }
 
     /// A plan is never interrupted, and code that runs cannot always be stopped.

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::{
     super::*,
-    Do, PLUGINS,
+    Do, PLAYS,
     kept::{Kept, change},
     plugin::{Plugin, TEXT},
-    wire::{Task, Wire, caller_of, check_outcome, check_request, folder_of, noise, view},
+    wire::{Task, Wire, caller_of, check_outcome, check_request, folder_of, noise, plugins, run_code_in, view},
 };
 use crate::core::{
     ids::RunId,
@@ -37,11 +37,11 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Two Studios, a second window of the first, and two level-0 windows of one place.
+    /// Two Studios, a second window of the first and its play server, and two level-0 windows of one place.
     pub fn new() -> Self {
         Self {
             rig: Rig::new(),
-            plugins: PLUGINS.map(|(place, level1)| Plugin::new(place, level1)).into(),
+            plugins: plugins(),
             wires: BTreeMap::new(),
             tasks: VecDeque::new(),
             waiting: BTreeMap::new(),
@@ -75,6 +75,7 @@ impl World {
             Do::Finish(plugin, which) => self.plugins[plugin].finish(which),
             Do::Repeat(plugin, which) => self.plugins[plugin].repeat(which),
             Do::Noise(plugin, which) => self.noise(plugin, which),
+            Do::Client(which) => self.plugins[PLAYS].client(which),
             Do::Bye(plugin) => self.plugins[plugin].says.push_back(json!({"type": "bye", "reason": "Unloading"})),
             Do::Cut(plugin) => self.cut(plugin),
             Do::SeeClosed(which) => self.see_closed(which),
@@ -87,7 +88,7 @@ impl World {
             }
             Do::Call { place, ask, patience } => self.call(place, ask, millis(patience)),
             Do::Change { number, otherwise, patience } => {
-                let place = PLUGINS[number % PLUGINS.len()].0;
+                let place = self.plugins[number % self.plugins.len()].place;
                 self.change(number as u64, place, otherwise, millis(patience));
             }
             Do::Abandon(which) => {
@@ -190,17 +191,7 @@ impl World {
         let link = LinkId(self.rig.links);
         let plugin = &mut self.plugins[index];
         plugin.connect(link, index);
-        let wire = Wire {
-            place: plugin.place,
-            level1: plugin.level1,
-            to_plugin: VecDeque::new(),
-            pings: 0,
-            to_server: VecDeque::new(),
-            closing: false,
-            closed: false,
-            broken: false,
-            last_n: plugin.last_n(&self.rig.server),
-        };
+        let wire = Wire::of(plugin, plugin.last_n(&self.rig.server));
         self.wires.insert(link, wire);
         self.event(Event::Opened { link });
     }
@@ -288,12 +279,7 @@ impl World {
     fn call(&mut self, place: u64, ask: usize, patience: Duration) {
         let caller = CallerId(self.rig.callers + 1);
         let ask = match ask {
-            0 => Ask::Tool {
-                name: "run_code",
-                args: json!({"caller": caller.0, "place": place}),
-                changes: true,
-                target: Target::Edit,
-            },
+            0 | 4.. => run_code_in(caller, place, ask),
             1 => Ask::GetScript { id: NodeId(caller.0.into()), from_draft: false },
             // A level-0 plugin takes no paths.
             _ if place == 3 => Ask::Sync(SyncArgs::default()),
