@@ -101,7 +101,7 @@ async fn is_live(backend: &Backend, name: &str) -> bool {
     let Answer::Status { studios, .. } = answer else { panic!("not a status") };
     studios
         .iter()
-        .any(|studio| studio.studio == name && matches!(studio.link, rojo_mcp::core::studios::LinkStatus::Live))
+        .any(|studio| studio.studio == name && matches!(studio.link, rojo_mcp::core::status::LinkStatus::Live))
 }
 
 /// Longer than it takes both sides to give a silent link up and to come back.
