@@ -93,6 +93,11 @@ impl Leases {
         self.0.get(studio).filter(|lease| lease.owner != owner).map(|lease| lease.since)
     }
 
+    /// Whether someone plays in `studio`, or is about to.
+    pub fn is_lent(&self, studio: &str) -> bool {
+        self.0.contains_key(studio)
+    }
+
     /// `owner` is gone.
     pub fn owner_left(&mut self, owner: OwnerId, now: Moment) {
         for lease in self.0.values_mut().filter(|lease| lease.owner == owner) {

@@ -207,6 +207,39 @@ pub struct StartStopPlayArgs {
     pub operation_id: Option<String>,
 }
 
+/// Run Luau in the server of a play test that is started for it, and edit again, whatever the code does. Answers as run_code.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunScriptInPlayModeArgs {
+    /// Which Studio, if several are connected
+    #[serde(default, skip_serializing)]
+    pub studio: Option<String>,
+    /// The code; `return` answers values
+    pub code: String,
+    /// Seconds the code may take; 30 if absent
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 600))]
+    pub timeout: Option<f64>,
+    /// start_play (if absent): with a player; run_server: without
+    #[serde(default)]
+    #[schemars(with = "Option<TrialMode>")]
+    pub mode: Option<TrialMode>,
+    /// Your id for this change: called again with it, it does not run again and answers the same
+    #[serde(default, rename = "operationId", skip_serializing)]
+    pub operation_id: Option<String>,
+}
+
+/// Which play test is started for code.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialMode {
+    /// One with a player.
+    #[default]
+    StartPlay,
+    /// One without a player.
+    RunServer,
+}
+
 /// Many clients send null for what is not wanted.
 fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)

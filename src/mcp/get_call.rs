@@ -169,7 +169,9 @@ fn as_seen(backend: &Backend, tool: &str, outcome: Answer) -> Result<(Value, Str
         (serde_json::to_value(answer).expect("answers hold only what JSON can say"), answer.to_string())
     }
     match outcome {
-        Answer::Tool(response) if tool == "run_code" => run_code_answer(response).map(|answer| both(&answer)),
+        Answer::Tool(response) if matches!(tool, "run_code" | "run_script_in_play_mode") => {
+            run_code_answer(response).map(|answer| both(&answer))
+        }
         Answer::Tool(response) => Ok((response.clone(), response.to_string())),
         Answer::Receipt(mut receipt) => {
             backend.name_files(&mut receipt);

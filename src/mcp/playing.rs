@@ -5,11 +5,11 @@ use std::{sync::Arc, time::Duration};
 use serde_json::Value;
 
 use super::{
-    answers::StudioMode,
-    args::{GetStudioModeArgs, StartStopPlayArgs},
+    answers::{RunCode, StudioMode},
+    args::{GetStudioModeArgs, RunScriptInPlayModeArgs, StartStopPlayArgs},
     backend::{Backend, ProgressSink},
     operations::claim,
-    tools::{READ_PATIENCE, read_response, wrong_answer},
+    tools::{READ_PATIENCE, code_patience, read_response, run_code_answer, to_json, wrong_answer},
 };
 use crate::core::{
     bridge::{Answer, Ask, Call},
@@ -18,6 +18,8 @@ use crate::core::{
 
 /// How long a play test may take to begin or end.
 const PLAY_PATIENCE: Duration = Duration::from_secs(50);
+/// What the test around a script may take: the plugin gives it 25 s, and 15 s to end.
+const TRIAL_OVERHEAD: Duration = Duration::from_secs(50);
 
 pub(super) async fn get_studio_mode(
     backend: Arc<Backend>,
@@ -49,5 +51,25 @@ pub(super) async fn start_stop_play(
         Answer::Tool(Value::String(text)) => Ok(StudioMode { mode: text }),
         Answer::Tool(response) => read_response(response),
         _ => Err(wrong_answer("start_stop_play")),
+    }
+}
+
+pub(super) async fn run_script_in_play_mode(
+    backend: Arc<Backend>,
+    args: RunScriptInPlayModeArgs,
+    progress: Option<ProgressSink>,
+) -> Result<RunCode, ToolError> {
+    let patience = code_patience(args.timeout)?;
+    let claim = claim("run_script_in_play_mode", args.operation_id.as_deref(), &(&args.studio, &args))?;
+    let sent = RunScriptInPlayModeArgs {
+        timeout: Some(patience.as_secs_f64()),
+        mode: Some(args.mode.unwrap_or_default()),
+        ..args.clone()
+    };
+    let ask = Ask::PlayScript { args: to_json(&sent), owner: backend.hub.owner() };
+    let call = Call { studio: args.studio, patience: patience + TRIAL_OVERHEAD, ask, operation: claim };
+    match backend.change(call, progress).await? {
+        Answer::Tool(response) => run_code_answer(response),
+        _ => Err(wrong_answer("run_script_in_play_mode")),
     }
 }

@@ -124,6 +124,12 @@ pub fn catalogue() -> Vec<Tool> {
         Tool::new("get_call", "What became of a call", Kind::Read, get_call),
         Tool::new("get_studio_mode", "Studio's mode", Kind::Read, playing::get_studio_mode),
         Tool::new("start_stop_play", "Start or stop a play test", Kind::Change, playing::start_stop_play),
+        Tool::new(
+            "run_script_in_play_mode",
+            "Run Luau in a play test of its own",
+            Kind::Change,
+            playing::run_script_in_play_mode,
+        ),
     ]
 }
 
@@ -255,11 +261,7 @@ async fn run_code(
     args: RunCodeArgs,
     progress: Option<ProgressSink>,
 ) -> Result<RunCode, ToolError> {
-    let patience = match args.timeout {
-        None => CODE_PATIENCE,
-        Some(seconds) if (1.0..=600.0).contains(&seconds) => Duration::from_secs_f64(seconds),
-        Some(_) => return Err(ToolError::bad_arguments("argument `timeout`: from 1 to 600 seconds")),
-    };
+    let patience = code_patience(args.timeout)?;
     let target = args.target.unwrap_or_default();
     let claim = claim("run_code", args.operation_id.as_deref(), &(&args.studio, target, &args))?;
     let ask = Ask::Tool { name: "run_code", args: to_json(&args), changes: true, target };
@@ -267,6 +269,15 @@ async fn run_code(
     match backend.change(call, progress).await? {
         Answer::Tool(response) => run_code_answer(response),
         _ => Err(wrong_answer("run_code")),
+    }
+}
+
+/// How long code may take.
+pub(super) fn code_patience(timeout: Option<f64>) -> Result<Duration, ToolError> {
+    match timeout {
+        None => Ok(CODE_PATIENCE),
+        Some(seconds) if (1.0..=600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        Some(_) => Err(ToolError::bad_arguments("argument `timeout`: from 1 to 600 seconds")),
     }
 }
 

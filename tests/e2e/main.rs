@@ -29,4 +29,5 @@ mod sync_git;
 mod sync_props;
 mod sync_undo;
 mod transcript;
+mod trial;
 mod undo;

@@ -18,7 +18,7 @@ impl Agent {
         Ok(told.structure["returns"][0].clone())
     }
 
-    async fn targets(&self) -> Vec<String> {
+    pub async fn targets(&self) -> Vec<String> {
         let status = self.ask("status", json!({})).await;
         let studios = status["studios"].as_array().expect("a list");
         assert!(studios.len() <= 1, "{status}");
@@ -27,11 +27,11 @@ impl Agent {
         live.map(|one| one["target"].as_str().expect("a word").to_owned()).collect()
     }
 
-    async fn until_targets(&self, wanted: &[&str]) {
+    pub async fn until_targets(&self, wanted: &[&str]) {
         until(&format!("{wanted:?} are live"), || async { self.targets().await == wanted }).await;
     }
 
-    async fn until_printed(&self, target: &str, text: &str) {
+    pub async fn until_printed(&self, target: &str, text: &str) {
         until("it is printed", || async {
             let told = self.call("get_console_output", json!({ "target": target })).await;
             !told.is_error && told.text.contains(text)

@@ -43,6 +43,7 @@ async fn an_agent_that_starts_us_has_the_same_tools() {
         "get_call",
         "get_studio_mode",
         "start_stop_play",
+        "run_script_in_play_mode",
     ];
     assert_eq!(names, expected);
     let call = async |tool: &'static str, args: Value| {

@@ -62,6 +62,9 @@ impl Bridge {
         if let Ask::Play { mode, owner } = ask {
             return self.play(now, deadline, (id, who), studio, (mode, owner));
         }
+        if let Ask::PlayScript { args, owner } = ask {
+            return self.play_script(now, deadline, (id, who), studio, (args, owner));
+        }
         let to = match self.destination(studio, &ask) {
             Ok(to) => to,
             Err(error) => return self.finish(who, Err(error), Ran::Never),
@@ -78,7 +81,9 @@ impl Bridge {
                 Some(error) => return self.finish(who, Err(error), Ran::Never),
                 None => return self.start_run(deadline, to.data_model.studio, id, who, args),
             },
-            Ask::Status | Ask::GetCall(_) | Ask::Play { .. } => unreachable!("answered above"),
+            Ask::Status | Ask::GetCall(_) | Ask::Play { .. } | Ask::PlayScript { .. } => {
+                unreachable!("answered above")
+            }
         };
         self.open_request(deadline, to, id.clone(), who, body);
         self.dispatch(now, &id, changes);
@@ -126,7 +131,7 @@ impl Bridge {
             Some(_) => return,
             None => return self.late_result(now, from, result),
         }
-        if self.awaits_play(&id, &result.status) {
+        if self.awaits_play(&id, &result) {
             return self.leave_lane(now, from, &id);
         }
         let Some(Waiting { studio, who, what }) = self.calls.settle(&id) else { return };
@@ -194,7 +199,8 @@ impl Bridge {
             (who, What::Request { sent: false, .. } | What::CatchUp(_)) => {
                 self.finish(who, Err(error.not_sent()), Ran::Never);
             }
-            (who, What::Play(_)) => self.finish(who, Err(error.clone()), Ran::Unknown),
+            (who, What::Play(_, Some(response))) => self.finish(who, Ok(Answer::Tool(response)), Ran::Known),
+            (who, What::Play(_, None)) => self.finish(who, Err(error.clone()), Ran::Unknown),
             (who, What::Run(run)) if self.let_run_go(&run) => {
                 self.late.insert_run(studio, id.clone(), operation_of(&who));
                 self.finish(who, Err(error.clone().ask_get_call(id.as_str())), Ran::Unknown);
@@ -245,7 +251,7 @@ impl Bridge {
                 What::Request { sent: false, .. } => never_sent(&name, "its deadline passed before its turn came"),
                 What::Run(run) => self.late_run(run, &name),
                 What::CatchUp(_) => late_catch_up(&name),
-                What::Play(goal) => late_play(&name, *goal),
+                What::Play(goal, _) => late_play(&name, *goal),
             };
             self.lanes.give_up(studio, &id);
             self.fail_waiting(&id, waiting, &error);
@@ -282,7 +288,7 @@ impl Bridge {
                 What::Run(run) if self.let_run_go(&run) => self.late.insert_run(studio, id, None),
                 What::Run(_) => {}
                 What::Request { .. } | What::CatchUp(_) => self.lanes.give_up(studio, &id),
-                What::Play(_) => {}
+                What::Play(..) => {}
             }
             self.settle(caller, Err(ToolError::cancelled()));
             self.tell_places(studio);

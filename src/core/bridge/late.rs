@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{
     Answer, Bridge, Effect, What,
     operations::{Ran, kept},
+    play,
 };
 use crate::core::{
     calls::Moment,
@@ -185,7 +186,7 @@ impl Bridge {
             let tool = match &waiting.what {
                 What::Request { request, .. } => tool_of(&request.body),
                 What::Run(_) | What::CatchUp(_) => "sync",
-                What::Play(_) => "start_stop_play",
+                What::Play(_, answered) => play::tool(answered.is_some()),
             };
             return Some(CallRecord { tool: tool.to_owned(), operation: None, state: self.state_of(&id), id });
         }

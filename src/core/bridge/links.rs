@@ -219,7 +219,7 @@ impl Bridge {
                 What::Request { request, sent: true, .. } => {
                     Some((request.n.unwrap_or(0), id.clone(), self.is_given_up(waiting)))
                 }
-                What::Request { .. } | What::Run(_) | What::CatchUp(_) | What::Play(_) => None,
+                What::Request { .. } | What::Run(_) | What::CatchUp(_) | What::Play(..) => None,
             })
             .collect();
         sent.sort_unstable();

@@ -119,6 +119,13 @@ pub enum Ask {
         /// Who holds the lease of a test that starts.
         owner: OwnerId,
     },
+    /// Run code in a play test that is started for it. Settled by the plugin's result.
+    PlayScript {
+        /// The tool's arguments.
+        args: serde_json::Value,
+        /// Who holds the lease of the test.
+        owner: OwnerId,
+    },
     /// What became of a call, by the id of its request or operation. Settled at once.
     GetCall(String),
     /// How things are. Needs no Studio and is settled at once.
@@ -229,8 +236,8 @@ enum What {
     Run(RunId),
     /// The disk is read before this is sent.
     CatchUp(RequestBody),
-    /// The plugin does it; the DataModels must still say so.
-    Play(Goal),
+    /// The plugin does it; the DataModels must still say so. What it answered, if that is the answer.
+    Play(Goal, Option<serde_json::Value>),
 }
 
 impl Bridge {

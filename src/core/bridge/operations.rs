@@ -196,7 +196,7 @@ impl Bridge {
             What::Request { sent: false, .. } => never_sent(&name, "its deadline passed before its turn came"),
             What::Run(run) => self.late_run(run, &name).ask_get_call(id.as_str()),
             What::CatchUp(_) => late_catch_up(&name),
-            What::Play(goal) => late_play(&name, *goal),
+            What::Play(goal, _) => late_play(&name, *goal),
         }
     }
 
@@ -211,7 +211,7 @@ impl Bridge {
                 self.cancel(&request, studio, reason);
             }
             What::Run(run) if self.changes_something(run) => {}
-            What::Play(_) => {}
+            What::Play(..) => {}
             What::Request { .. } | What::Run(_) | What::CatchUp(_) => {
                 let Some(waiting) = self.calls.settle(&request) else { return };
                 self.lanes.give_up(waiting.studio, &request);

@@ -5,14 +5,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Bridge, Waiter, What, operations::Ran, targets::Destination};
+use super::{Answer, Bridge, Waiter, Waiting, What, operations::Ran, targets::Destination};
 use crate::core::{
     calls::Moment,
     choice::Window,
     error::{ErrorCode, ToolError},
     ids::{RequestId, RunId},
     play::{Goal, OwnerId, PlayMode},
-    protocol::{RequestBody, Role, SyncMode},
+    protocol::{PluginResult, RequestBody, Role, SyncMode},
     studios::{Studio, StudioKey},
     sync::SyncArgs,
     targets::Target,
@@ -20,6 +20,7 @@ use crate::core::{
 
 /// What the plugin calls the tool.
 const TOOL: &str = "start_stop_play";
+const SCRIPT_TOOL: &str = "run_script_in_play_mode";
 
 impl Bridge {
     /// Start or end a play test, as request `id`.
@@ -42,6 +43,24 @@ impl Bridge {
         self.dispatch(now, &id, mode != PlayMode::Stop);
     }
 
+    /// Run code in a play test that the plugin starts and ends, as request `id`.
+    pub(super) fn play_script(
+        &mut self,
+        now: Moment,
+        deadline: Moment,
+        (id, who): (RequestId, Waiter),
+        studio: Option<&str>,
+        (args, owner): (Value, OwnerId),
+    ) {
+        let to = match self.admit_play(now, &id, studio, (PlayMode::StartPlay, owner)) {
+            Ok(Some(to)) => to,
+            Ok(None) => unreachable!("only a stop may be done already"),
+            Err(error) => return self.finish(who, Err(error), Ran::Never),
+        };
+        self.open_request(deadline, to, id.clone(), who, RequestBody::Tool { name: SCRIPT_TOOL.to_owned(), args });
+        self.dispatch(now, &id, true);
+    }
+
     /// Whom to ask; `None`: it edits already.
     fn admit_play(
         &mut self,
@@ -62,6 +81,7 @@ impl Bridge {
         let is_level1 = chosen.studio.is_level1();
         let to = Destination { data_model: chosen.data_model(), target: chosen.sent_target() };
         match mode {
+            PlayMode::Stop if is_level1 && !plays && self.leases.is_lent(&name) => return Err(starting(&name)),
             PlayMode::Stop if is_level1 && !plays => return Ok(None),
             PlayMode::Stop => {}
             _ if plays => return Err(plays_already(&name, self.leases.held_by_another(&name, owner), now)),
@@ -73,20 +93,28 @@ impl Bridge {
         Ok(Some(to))
     }
 
-    /// The plugin does what a play tool asked. The call stays open until the DataModels say so too.
-    /// `false`: this was no such call, or it failed.
-    pub(super) fn awaits_play(&mut self, id: &RequestId, status: &str) -> bool {
+    /// The plugin does what a play tool asked, or has run its script. The call stays open until the
+    /// DataModels say so too. `false`: this was no such call, or it failed.
+    pub(super) fn awaits_play(&mut self, id: &RequestId, result: &PluginResult) -> bool {
         let Some(waiting) = self.calls.get_mut(id) else { return false };
         let key = waiting.studio;
         let What::Request { request, .. } = &waiting.what else { return false };
         let RequestBody::Tool { name, args } = &request.body else { return false };
         let is_ours = self.studios.get(key).is_some_and(|studio| studio.is_level1());
-        if name != TOOL || status != "success" || !is_ours {
+        if result.status != "success" || !is_ours {
             return false;
         }
-        let Ok(mode) = serde_json::from_value::<PlayMode>(args["mode"].clone()) else { return false };
-        waiting.what = What::Play(mode.goal());
-        if mode == PlayMode::Stop {
+        let goal = match name.as_str() {
+            SCRIPT_TOOL => Goal::Editing,
+            TOOL => match serde_json::from_value::<PlayMode>(args["mode"].clone()) {
+                Ok(mode) => mode.goal(),
+                Err(_) => return false,
+            },
+            _ => return false,
+        };
+        let response = (name == SCRIPT_TOOL).then(|| result.fields.get("response").cloned().unwrap_or(Value::Null));
+        waiting.what = What::Play(goal, response);
+        if goal == Goal::Editing {
             self.test_ends(key);
         }
         true
@@ -106,7 +134,7 @@ impl Bridge {
         let is_other = |other: &&Studio| other.key != gone && other.window == window;
         let Some(other) = self.studios.iter().find(is_other).map(|other| other.key) else { return };
         for (_, call) in self.calls.iter_mut() {
-            if call.studio == gone && matches!(call.what, What::Play(_)) {
+            if call.studio == gone && matches!(call.what, What::Play(..)) {
                 call.studio = other;
             }
         }
@@ -114,7 +142,7 @@ impl Bridge {
 
     /// Settle the play tools whose Studio has come to what they want.
     pub(super) fn play_turn(&mut self) {
-        if self.leases.is_empty() && !self.calls.iter().any(|(_, call)| matches!(call.what, What::Play(_))) {
+        if self.leases.is_empty() && !self.calls.iter().any(|(_, call)| matches!(call.what, What::Play(..))) {
             return;
         }
         let windows = self.studios.windows();
@@ -123,7 +151,7 @@ impl Bridge {
             .calls
             .iter()
             .filter_map(|(id, call)| {
-                let What::Play(goal) = call.what else { return None };
+                let What::Play(goal, _) = call.what else { return None };
                 let studio = self.studios.get(call.studio)?;
                 of(&studio.window).is_some_and(|window| has_reached(window, goal)).then(|| (id.clone(), goal))
             })
@@ -132,8 +160,8 @@ impl Bridge {
         let plays = |name: &str| of(name).is_some_and(Window::is_played);
         self.leases.retain(plays, |request| calls.get(request).is_some());
         for (id, goal) in reached {
-            let Some(waiting) = self.calls.settle(&id) else { continue };
-            self.finish(waiting.who, Ok(answer(goal)), Ran::Known);
+            let Some(Waiting { who, what: What::Play(_, response), .. }) = self.calls.settle(&id) else { continue };
+            self.finish(who, Ok(response.map_or_else(|| answer(goal), Answer::Tool)), Ran::Known);
         }
     }
 
@@ -151,6 +179,11 @@ impl Bridge {
     }
 }
 
+/// The tool of a call that waits for the DataModels.
+pub(super) fn tool(is_script: bool) -> &'static str {
+    if is_script { SCRIPT_TOOL } else { TOOL }
+}
+
 fn answer(goal: Goal) -> Answer {
     Answer::Tool(Value::Object([("mode".to_owned(), json!(goal.mode()))].into_iter().collect()))
 }
@@ -163,6 +196,11 @@ fn has_reached(window: &Window<'_>, goal: Goal) -> bool {
         Goal::Running => here.any(|target| target == Target::Server),
         Goal::Editing => !window.is_played() && here.any(|target| target == Target::Edit),
     }
+}
+
+fn starting(studio: &str) -> ToolError {
+    let what = format!("a play test of {studio} is being started and cannot be stopped yet");
+    ToolError::failed(what, "call again once `status` lists its server")
 }
 
 fn plays_already(studio: &str, another_since: Option<Moment>, now: Moment) -> ToolError {

@@ -210,3 +210,42 @@ fn a_play_test_that_begins_while_a_sync_compares_comes_first() {
     assert!(out.error(caller).message.contains("nothing was synced"), "{:?}", out.error(caller));
     assert_eq!(out.of_type(edit, "plan"), [] as [Value; 0]);
 }
+
+#[test]
+fn c64_a_script_that_plays_holds_the_lease_until_its_result() {
+    let mut rig = Rig::new();
+    let edit = rig.link(&hello("edit", 11));
+    let args = json!({"code": "return 1", "mode": "run_server"});
+    let script = |owner| Ask::PlayScript { args: args.clone(), owner };
+    let (caller, out) = rig.call(None, PATIENCE, script(ME));
+    let request = out.one(edit);
+    assert_eq!((&request["type"], &request["args"]), (&json!("run_script_in_play_mode"), &args));
+    let id = request["requestId"].as_str().expect("an id").to_owned();
+    let refused = |rig: &mut Rig| {
+        let (other, out) = rig.call(None, PATIENCE, script(ANOTHER));
+        assert!(out.error(other).message.contains("plays already"), "{:?}", out.error(other));
+    };
+    refused(&mut rig);
+    let (stop, out) = rig.play(PlayMode::Stop, ME);
+    assert!(out.error(stop).message.contains("being started"), "{:?}", out.error(stop));
+    let server = rig.link(&server_hello("server"));
+    refused(&mut rig);
+    let report = json!({"ok": true, "returns": [1]});
+    let out = rig.say(edit, &success(&id, &report));
+    assert_eq!(out.settled(), [], "its server is there yet");
+    refused(&mut rig);
+    let out = rig.say(server, &json!({"type": "bye", "reason": "the plugin is unloading"}));
+    assert_eq!(out.outcome(caller), &Ok(Answer::Tool(report)));
+    rig.begun(edit, PlayMode::RunServer, ANOTHER);
+}
+
+#[test]
+fn a_script_has_its_answer_even_if_its_play_server_never_says_goodbye() {
+    let mut rig = Rig::new();
+    let edit = rig.link(&hello("edit", 11));
+    let (caller, out) = rig.call(None, SHORT, Ask::PlayScript { args: json!({"code": ""}), owner: ME });
+    let id = out.one(edit)["requestId"].as_str().expect("an id").to_owned();
+    rig.link(&server_hello("server"));
+    rig.say(edit, &success(&id, &json!({"ok": true})));
+    assert_eq!(rig.pass(SHORT).outcome(caller), &Ok(Answer::Tool(json!({"ok": true}))));
+}
