@@ -25,8 +25,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use make::{check_create, check_held, create, create_folder, create_init};
-pub use names::{NameError, ScriptFile};
+pub use make::{check_create, check_held, create, create_all, create_folder, create_init};
+pub use names::{NameError, ScriptFile, check_name};
 pub use place::{Rules, Sources};
 
 use self::exchange::Means;

@@ -6,6 +6,7 @@
 pub mod agreement;
 pub mod bridge;
 pub mod calls;
+pub mod classes;
 pub mod console;
 pub mod error;
 pub mod gathered;

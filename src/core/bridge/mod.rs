@@ -14,6 +14,7 @@ mod links;
 mod live;
 mod operations;
 mod places;
+mod read;
 mod runs;
 #[cfg(test)]
 mod tests;
@@ -31,8 +32,8 @@ use late::Late;
 pub use late::{CallRecord, CallState};
 use operations::Operations;
 pub use places::PlacePolicy;
+pub use read::StudioScript;
 use runs::ActiveRun;
-pub use runs::StudioScript;
 
 use super::{
     calls::{Calls, Moment},

@@ -3,10 +3,10 @@
 use super::receipt::{Change, ChangeResult};
 use crate::core::{
     agreement::Agreement,
-    ids::{NodeId, OpId},
+    ids::{NodeId, OpId, TempId},
     merge::{Base, Side},
     paths::InstanceKey,
-    protocol::{MAX_FRAME_BYTES, NewNode, PlanOp},
+    protocol::{Expected, MAX_FRAME_BYTES, NewNode, PlanOp},
     text::TextHash,
     values::Properties,
 };
@@ -117,6 +117,18 @@ pub enum FileWrite {
         path: String,
         /// Guard: what it must hold.
         base: TextHash,
+    },
+    /// An instance that only Studio has becomes files: its scripts and folders as such, all else a
+    /// model.
+    Instance {
+        /// Relative to the project.
+        folder: String,
+        /// Which.
+        temp_id: TempId,
+        /// Guard: what it and all below it must still be.
+        expect: Expected,
+        /// `None`: not known yet.
+        node: Option<Box<NewNode>>,
     },
     /// It is made.
     Create {

@@ -145,7 +145,9 @@ impl Plugin {
 
     /// A plan is never interrupted, and code that runs cannot always be stopped.
     fn cancel(&mut self, request: &RequestId) {
-        let stops = |body: &RequestBody| matches!(body, RequestBody::Sync { .. } | RequestBody::GetScript { .. });
+        let stops = |body: &RequestBody| {
+            matches!(body, RequestBody::Sync { .. } | RequestBody::GetScript { .. } | RequestBody::GetInstance { .. })
+        };
         if self.running.iter().any(|(id, body)| id == request && !stops(body)) {
             return self.says.push_back(json!({"type": "stillRunning", "requestId": request}));
         }
@@ -181,7 +183,7 @@ fn changes(body: &RequestBody) -> bool {
     match body {
         RequestBody::Plan { .. } => true,
         RequestBody::Tool { name, .. } => name == "run_code",
-        RequestBody::Sync { .. } | RequestBody::GetScript { .. } => false,
+        RequestBody::Sync { .. } | RequestBody::GetScript { .. } | RequestBody::GetInstance { .. } => false,
     }
 }
 
@@ -194,6 +196,7 @@ fn answer(request: &RequestId, body: &RequestBody, which: usize) -> Value {
             let source = id.expect("a script is asked for by its id").0.to_string();
             json!({"status": "success", "source": source, "studioHash": "opaque"})
         }
+        RequestBody::GetInstance { .. } => json!({"status": "error", "message": "not here"}),
         // Only a level-0 plugin is asked without a run.
         RequestBody::Sync { run_id: None, .. } => {
             let status = ["success", "rejected", "already_connected", "sync_in_progress"][which % 4];
