@@ -412,7 +412,7 @@ async fn what_no_file_can_stand_for_is_not_pulled_and_nothing_is_written() {
         .expect("made");
     let list = || std::fs::read_dir(project.path().join("src/shared")).expect("listed").count();
     let before = list();
-    for (name, why) in [("a/b", "no file can be named"), ("Config", "is there")] {
+    for (name, why) in [("a/b", "no file can be named"), ("Config", "exists already")] {
         let found = agent.ask("sync", json!({ "mode": "dryrun" })).await;
         let lines = found["changes"].as_array().expect("a list");
         let line = lines.iter().find(|line| line["path"] == format!("ReplicatedStorage.Shared.{name}")).expect("it");

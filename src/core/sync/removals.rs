@@ -84,18 +84,25 @@ impl Extra {
             if let Some((name, up)) = path.split_last() {
                 let (key, below) = seats.get(up)?;
                 let seat = (key.child(name, class), below.child(name, class));
-                if seats.insert(path, seat).is_some() {
-                    return None; // twins
+                // Of twins the one that was listed last is meant: what lies below follows it.
+                if seats.insert(path, seat).is_some() && hash.is_some() {
+                    return None; // scripts that are twins
                 }
             }
             let (key, below) = seats.get(path).expect("put there above").clone();
             match hash {
                 Some(hash) => extra.add(key, below, hash, agreement),
-                None if agreement.properties_gone(&key).is_some() => extra.others.push(key),
+                None if agreement.count_gone(&key) > 0 => extra.others.push(key),
                 None if class == "Folder" => folders.push(below),
                 None => extra.whole = false,
             }
         }
+        let scripts: HashSet<&InstanceKey> = extra.scripts.iter().map(|script| &script.key).collect();
+        if scripts.len() != extra.scripts.len() {
+            return None; // scripts of twins
+        }
+        let count = |key| extra.others.iter().filter(|other| *other == key).count();
+        extra.whole &= extra.others.iter().all(|key| count(key) <= agreement.count_gone(key));
         extra.drafts |= expect.subtree.iter().any(|one| one.is_draft);
         extra.whole &= folders.iter().all(|folder| extra.scripts.iter().any(|script| script.below.is_within(folder)));
         Some(extra)
