@@ -27,8 +27,8 @@ use std::{
 };
 
 pub use displaced::Displaced;
-pub use make::{check_create, check_held, create, create_folder, create_init, move_to};
-pub use names::{NameError, ScriptFile};
+pub use make::{check_create, check_held, create, create_all, create_folder, create_init, move_to};
+pub use names::{NameError, ScriptFile, check_name};
 pub use place::{Rules, Sources};
 pub use remove::{Removed, removable, remove, remove_empty_folder, restore};
 

@@ -51,6 +51,7 @@ variants! {
     fn body, BODIES: RequestBody {
         RequestBody::Sync { .. } => "sync",
         RequestBody::GetScript { .. } => "getScript",
+        RequestBody::GetInstance { .. } => "getInstance",
         RequestBody::Plan { .. } => "plan",
         RequestBody::Tool { .. } => "tool",
     }

@@ -8,6 +8,7 @@ pub mod base;
 pub mod bridge;
 pub mod calls;
 pub mod choice;
+pub mod classes;
 pub mod clients;
 pub mod console;
 pub mod error;

@@ -89,6 +89,53 @@ pub fn create_folder(sources: &Sources, folder: &Path, name: &str) -> Result<Pat
     Ok(own)
 }
 
+/// Make files and folders (`None`) in `folder` that are all new, for an instance called `name`. If one
+/// cannot be made, those that were are taken away again.
+///
+/// # Errors
+/// Something is in the way.
+pub fn create_all(
+    sources: &Sources,
+    folder: &Path,
+    name: &str,
+    files: &[(PathBuf, Option<Vec<u8>>)],
+) -> Result<Vec<PathBuf>, WriteError> {
+    let folder = sources.folder(folder)?;
+    for (path, _) in files.iter().filter(|(path, _)| path.components().count() == 1) {
+        let file_name = path.to_string_lossy();
+        if names::is_taken(&folder, &file_name, name).map_err(|error| WriteError::io(&folder, error))? {
+            return Err(WriteError::Exists(folder.join(path)));
+        }
+    }
+    let mut made: Vec<PathBuf> = Vec::new();
+    for (path, bytes) in files {
+        let path = folder.join(path);
+        let done = match bytes {
+            None => fs::create_dir(&path).map_err(|error| WriteError::io(&path, error)),
+            Some(bytes) => Scratch::write(&path, bytes, None).and_then(|scratch| {
+                exchange::place_new(&scratch.0, &path).map_err(|error| WriteError::io(&path, error))
+            }),
+        };
+        if let Err(error) = done {
+            take_away(&made);
+            return Err(error);
+        }
+        made.push(path);
+    }
+    Ok(made)
+}
+
+/// Files that were made a moment ago, and folders where nobody put anything into them.
+#[expect(clippy::disallowed_methods, reason = "this is the one writer, and they are its own")]
+fn take_away(made: &[PathBuf]) {
+    for path in made.iter().rev() {
+        let gone = if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
+        if let Err(error) = gone {
+            log::warn!("{} stays: {error}", path.display());
+        }
+    }
+}
+
 /// Whether [`create`] would find nothing in its way now.
 ///
 /// # Errors

@@ -66,6 +66,14 @@ pub(super) fn file_name(name: &str, kind: ScriptFile) -> Result<String, NameErro
     Err(NameError { name: name.to_owned(), why })
 }
 
+/// Whether a file can bear the name of an instance.
+///
+/// # Errors
+/// Why not.
+pub fn check_name(name: &str) -> Result<(), NameError> {
+    file_name(name, ScriptFile::Client).map(drop)
+}
+
 /// The folder of an instance called `name`.
 pub(super) fn folder_name(name: &str) -> Result<&str, NameError> {
     file_name(name, ScriptFile::Module).map(|_| name)

@@ -18,6 +18,7 @@ mod graft;
 mod isolate;
 mod jsonc;
 mod mirror;
+mod models;
 mod own_files;
 mod pending;
 mod plain;
@@ -56,6 +57,7 @@ use rbx_dom_weak::types::Ref;
 use tokio::sync::{broadcast, watch as tokio_watch};
 
 pub use engine::find_project;
+pub use models::NewFiles;
 pub use own_files::{OwnFiles, OwnScript};
 pub use problems::{Health, Problem, ProblemKind};
 pub use types::{CursorGone, Look, Message, MessageBatch, ProjectInfo, SessionError, Target};
@@ -176,6 +178,18 @@ impl ServeSession {
     /// In words: some of it comes from something else.
     pub fn own_files(&self, id: NodeId) -> Option<Result<OwnFiles, String>> {
         OwnFiles::of(&self.board.state.read(), &self.looker(), wire::referent(id))
+    }
+
+    /// The files that would stand for what was made in Studio.
+    ///
+    /// # Errors
+    /// No files of the project are read back as the same instances.
+    pub fn new_files(&self, node: &NewNode) -> Result<NewFiles, String> {
+        let emit = self.with_tree(|tree, _| {
+            let root = tree.get_metadata(tree.get_root_id());
+            root.map(|metadata| metadata.context.clone()).unwrap_or_default()
+        });
+        models::files(node, &emit)
     }
 
     /// The instances that `wanted` names. Several are twins.

@@ -39,6 +39,21 @@ pub(super) fn encode(value: &Variant) -> Option<Value> {
     }
 }
 
+/// The value that `encoded` is. `None`: no file holds such a one; a reference means nothing here.
+pub(super) fn decode(encoded: &Value) -> Option<Variant> {
+    let (tag, inner) = encoded.as_object()?.iter().next()?;
+    let number = |value: &Value| match value {
+        Value::String(text) => text.parse::<f64>().ok(),
+        other => other.as_f64(),
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "the property is a 32-bit float")]
+    match tag.as_str() {
+        "Float32" => Some(Variant::Float32(number(inner)? as f32)),
+        "Float64" => Some(Variant::Float64(number(inner)?)),
+        _ => serde_json::from_value(encoded.clone()).ok(),
+    }
+}
+
 fn reference(target: Ref) -> String {
     if target.is_none() { String::new() } else { node_id(target).to_string() }
 }

@@ -47,7 +47,7 @@ impl Worker {
                 let held = files::check_held(&sources, &folder.join(path), base);
                 held.and_then(|()| files::check_create(&sources, &folder.join(within), &name, script_file(&class)))
             }
-            FileWrite::Create { .. } | FileWrite::Folder { .. } => Ok(()),
+            FileWrite::Create { .. } | FileWrite::Folder { .. } | FileWrite::Instance { .. } => Ok(()),
         };
         checked.err().as_ref().map(problem)
     }
@@ -88,6 +88,15 @@ impl Worker {
                 batch.written.push(path);
                 Ok(made)
             }
+            FileWrite::Instance { folder: within, node: Some(node), .. } => match self.session.new_files(&node) {
+                Ok(new) => {
+                    let made = files::create_all(&sources, &folder.join(within), &node.name, &new.files)?;
+                    let first = made.first().map(|path| below(&folder, path)).unwrap_or_default();
+                    batch.written.extend(made);
+                    Ok(Wrote::Made(first, None))
+                }
+                Err(reason) => Ok(Wrote::Failed(reason)),
+            },
             FileWrite::Folder { folder: within, name } => {
                 let path = files::create_folder(&sources, &folder.join(within), &name)?;
                 self.read_again(std::slice::from_ref(&path));
@@ -106,6 +115,7 @@ impl Worker {
             }
             FileWrite::Replace { text: None, .. }
             | FileWrite::Create { text: None, .. }
+            | FileWrite::Instance { node: None, .. }
             | FileWrite::Move { text: None, .. } => Ok(Wrote::Failed("its text is not known".to_owned())),
         }
     }

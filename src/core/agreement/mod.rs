@@ -161,8 +161,8 @@ impl Agreement {
             self.news.remove(id);
         }
         for id in ids.iter().filter(|id| self.settled.holds(**id)).copied().collect::<Vec<_>>() {
-            let key = self.unique_key(id);
-            self.settled.retire(id, key);
+            let (key, is_twin) = (self.picture.key(id), self.unique_key(id).is_none());
+            self.settled.retire(id, key, is_twin);
         }
     }
 
@@ -171,7 +171,9 @@ impl Agreement {
         if self.gone.is_empty() && self.settled.none_gone() {
             return;
         }
-        let Some(key) = self.unique_key(id) else { return };
+        let Some(key) = self.unique_key(id) else {
+            return self.picture.key(id).iter().for_each(|key| self.settled.forget_twins(key));
+        };
         if !self.settled.holds(id) {
             self.settled.adopt(id, &key);
         }

@@ -46,6 +46,8 @@ struct Standing {
     earlier: Vec<Text>,
     /// Studio had the last state since this plugin session began.
     seen: bool,
+    /// How many instances with one key it stands for; more than one where they are twins.
+    count: usize,
 }
 
 /// All that was agreed of the properties of one instance, to decide by.
@@ -73,7 +75,7 @@ fn read(text: &str) -> Option<Properties> {
 
 impl Standing {
     fn of(last: Text) -> Self {
-        Self { last, earlier: Vec::new(), seen: true }
+        Self { last, earlier: Vec::new(), seen: true, count: 1 }
     }
 
     /// Whether that is news.
@@ -103,7 +105,7 @@ impl Standing {
     fn read(text: &str) -> Option<Self> {
         let states: Vec<Option<Properties>> = serde_json::from_str(text).ok()?;
         let mut texts = states.iter().map(|state| state.as_ref().map_or_else(|| "null".into(), text_of));
-        Some(Self { last: texts.next()?, earlier: texts.collect(), seen: false })
+        Some(Self { last: texts.next()?, earlier: texts.collect(), seen: false, count: 1 })
     }
 }
 
@@ -133,14 +135,22 @@ impl Settled {
         self.gone.is_empty()
     }
 
-    /// The node leaves its place; `key` is `None` for a twin.
-    pub fn retire(&mut self, id: NodeId, key: Option<InstanceKey>) {
+    /// The node leaves its place. Of twins it is kept how many there were, for this process.
+    pub fn retire(&mut self, id: NodeId, key: Option<InstanceKey>, is_twin: bool) {
         let is_news = self.news.remove(&id);
         let Some((standing, key)) = self.bases.remove(&id).zip(key) else { return };
-        if is_news {
+        if is_news && !is_twin {
             self.gone_news.insert(key.clone());
         }
-        self.gone.insert(key, standing);
+        match self.gone.get_mut(&key) {
+            Some(other) if is_twin => other.count += 1,
+            _ => _ = self.gone.insert(key, standing),
+        }
+    }
+
+    /// Of twins in the tree nothing that left it is remembered.
+    pub fn forget_twins(&mut self, key: &InstanceKey) {
+        self.gone.remove(key);
     }
 
     /// The node of `key` is in the tree again.
@@ -215,6 +225,11 @@ impl Agreement {
     /// What both sides last had at `key`, which is no script and has left the tree.
     pub fn properties_gone(&self, key: &InstanceKey) -> Option<Properties> {
         read(&self.settled.gone.get(key)?.last)
+    }
+
+    /// How many instances both sides had at `key` that are no scripts and have left the tree.
+    pub fn count_gone(&self, key: &InstanceKey) -> usize {
+        self.settled.gone.get(key).map_or(0, |standing| standing.count)
     }
 
     /// Both sides have these.

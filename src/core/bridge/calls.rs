@@ -167,7 +167,9 @@ impl Bridge {
             RequestBody::Sync { cursor, .. } => {
                 read_relayed(&self.studio_name(studio), cursor.unwrap_or(0), result).map(Answer::Receipt)
             }
-            RequestBody::Plan { .. } => unreachable!("only runs ask for these, and they are not remembered"),
+            RequestBody::Plan { .. } | RequestBody::GetInstance { .. } => {
+                unreachable!("only runs ask for these, and they are not remembered")
+            }
         }
     }
 

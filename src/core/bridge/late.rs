@@ -228,6 +228,6 @@ pub(super) fn tool_of(body: &RequestBody) -> &str {
     match body {
         RequestBody::Tool { name, .. } => name,
         RequestBody::GetScript { .. } => "get_script",
-        RequestBody::Sync { .. } | RequestBody::Plan { .. } => "sync",
+        RequestBody::Sync { .. } | RequestBody::GetInstance { .. } | RequestBody::Plan { .. } => "sync",
     }
 }

@@ -18,6 +18,7 @@ mod operations;
 mod places;
 mod plan_parts;
 mod play;
+mod read;
 mod run_ends;
 mod run_turns;
 mod runs;
@@ -40,9 +41,9 @@ use late::Late;
 pub use late::{CallRecord, CallState};
 use operations::{Operations, Ran};
 pub use places::PlacePolicy;
+pub use read::StudioScript;
 use run_turns::RunTurns;
 use runs::ActiveRun;
-pub use runs::StudioScript;
 
 use super::{
     calls::{Calls, Moment},

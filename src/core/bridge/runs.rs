@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-use serde::Deserialize;
-
 use super::{
     Answer, Bridge, Effect, Waiter, Waiting, What, Work,
     calls::{ledger_deadline, unwrap_outcome},
     operations::Ran,
+    read::{Applied, Compared, Described, StudioScript},
 };
 use crate::core::{
     calls::Moment,
+    classes::kept,
     error::ToolError,
     ids::{InstanceId, NodeId, OpId, RequestId, RunId},
-    protocol::{Fact, OpResult, PluginResult, RequestBody},
+    protocol::{Fact, PluginResult, RequestBody},
     studios::{LinkId, StudioKey, TreeState},
     sync::{NodeView, Run, Step, SyncArgs},
     text::TextHash,
@@ -52,40 +52,6 @@ impl ActiveRun {
     pub(super) fn unasked(run: Run, studio: StudioKey, deadline: Moment) -> Self {
         Self { run, studio, deadline, stage: Stage::Compares, parked: None, entry: None }
     }
-}
-
-/// Studio's text of a script.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct StudioScript {
-    /// The text.
-    pub source: String,
-    /// Its hash, as the plugin computes it. A foreign plugin's is opaque.
-    pub studio_hash: String,
-    /// The instance's class.
-    #[serde(default)]
-    pub class_name: String,
-    /// `Instance:GetFullName()`.
-    #[serde(default)]
-    pub instance_path: String,
-    /// The text is an unsaved editor draft.
-    #[serde(default)]
-    pub is_draft: bool,
-}
-
-#[derive(Deserialize)]
-struct Compared {
-    #[serde(default)]
-    cursor: Option<u32>,
-    #[serde(default)]
-    parts: u32,
-    #[serde(default)]
-    facts: Vec<Fact>,
-}
-
-#[derive(Deserialize)]
-struct Applied {
-    results: Vec<OpResult>,
 }
 
 impl Bridge {
@@ -199,6 +165,10 @@ impl Bridge {
                 let text = unwrap_outcome(result.read::<StudioScript>()).map(|script| script.source);
                 self.advance(now, id, |run, agreement| run.fetched(&of, text, agreement));
             }
+            RequestBody::GetInstance { temp_id, .. } => {
+                let node = unwrap_outcome(result.read::<Described>()).map(|described| described.node);
+                self.advance(now, id, |run, agreement| run.described(temp_id, node, agreement));
+            }
             RequestBody::Tool { .. } => unreachable!("a run asks for comparisons, texts and plans"),
         }
     }
@@ -259,6 +229,10 @@ impl Bridge {
                     };
                     self.ask_for_run(now, id, RequestBody::GetScript { id: node, temp_id, from_draft: None });
                 }
+            }
+            Step::Describe { temp_id, classes } => {
+                let classes = classes.into_iter().map(|class| (class.clone(), kept(&class))).collect();
+                self.ask_for_run(now, id, RequestBody::GetInstance { temp_id, classes });
             }
             Step::Apply { ops, all_or_nothing } => {
                 self.set_stage(id, Stage::Plans);

@@ -1,10 +1,13 @@
 //! Frames from the server to the plugin.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Patch, TreePart, from_plugin::Role, plan::PlanOp, results::is_false};
 use crate::core::{
+    classes::PropertyTypes,
     ids::{InstanceId, LogicalId, NodeId, RequestId, RunId, ServerId, TempId, TreeId},
     targets::Target,
 };
@@ -232,6 +235,14 @@ pub enum RequestBody {
         /// The unsaved editor text instead of `Source`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from_draft: Option<bool>,
+    },
+    /// Read an instance that only Studio has, with all below it; the result carries it as a `node`.
+    /// Level 1.
+    GetInstance {
+        /// Which.
+        temp_id: TempId,
+        /// Of each class that is in it: its properties and their types.
+        classes: BTreeMap<String, PropertyTypes>,
     },
     /// Change the DataModel: all guards first, then every step inside one undo recording. Level 1.
     Plan {

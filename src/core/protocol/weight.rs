@@ -20,7 +20,7 @@ impl ServerFrame {
                 RequestBody::Plan { ops, .. } => ops.iter().map(PlanOp::weight).sum(),
                 RequestBody::Tool { args, .. } => weight_of(args),
                 RequestBody::Sync { overrides, .. } => overrides.iter().map(weight_of).sum(),
-                RequestBody::GetScript { .. } => 0,
+                RequestBody::GetScript { .. } | RequestBody::GetInstance { .. } => 0,
             },
         };
         ENVELOPE + content

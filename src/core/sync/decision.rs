@@ -8,10 +8,10 @@ use super::{
 };
 use crate::core::{
     agreement::Agreement,
-    ids::{NodeId, OpId},
+    ids::{NodeId, OpId, TempId},
     merge::{Base, Side},
     paths::InstanceKey,
-    protocol::{MAX_FRAME_BYTES, NewNode, PlanOp},
+    protocol::{Expected, MAX_FRAME_BYTES, NewNode, PlanOp},
     text::TextHash,
     values::Properties,
 };
@@ -142,6 +142,18 @@ pub enum FileWrite {
         class: String,
         /// `None`: not known yet.
         text: Option<String>,
+    },
+    /// An instance that only Studio has becomes files: its scripts and folders as such, all else a
+    /// model.
+    Instance {
+        /// Relative to the project.
+        folder: String,
+        /// Which.
+        temp_id: TempId,
+        /// Guard: what it and all below it must still be.
+        expect: Expected,
+        /// `None`: not known yet.
+        node: Option<Box<NewNode>>,
     },
     /// It is made.
     Create {

@@ -39,6 +39,9 @@ pub enum Merged {
 impl Run {
     /// Ask for the next texts, or go on if there are none left to wait for.
     pub(super) fn fetch_more(&mut self, agreement: &mut Agreement) -> Step {
+        if let Some(step) = self.describe_next() {
+            return step;
+        }
         let room = FETCHES - self.fetching.min(FETCHES);
         let next: Vec<OpId> = (0..room).map_while(|_| self.to_fetch.pop_front()).collect();
         self.fetching += next.len();

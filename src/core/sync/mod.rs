@@ -17,6 +17,7 @@ mod args;
 mod blocked;
 mod deciding;
 mod decision;
+mod describing;
 mod ending;
 mod merging;
 mod overrides;
@@ -44,7 +45,7 @@ pub use undo::{Recalled, Undo};
 
 use super::{
     agreement::{Agreement, Comparison},
-    ids::{NodeId, OpId, RunId},
+    ids::{NodeId, OpId, RunId, TempId},
     journal::Entry,
     protocol::{Fact, FactKind, OpResult, PlanOp, Scope, SyncMode},
 };
@@ -98,6 +99,13 @@ pub enum Step {
     /// Ask the plugin for these texts, then [`Run::fetched`] for each. May be none: others are
     /// still on their way.
     Fetch(Vec<OpId>),
+    /// Ask the plugin for an instance that only Studio has, then [`Run::described`].
+    Describe {
+        /// Which.
+        temp_id: TempId,
+        /// The classes that are in it.
+        classes: Vec<String>,
+    },
     /// Merge texts, then [`Run::merged`].
     Merge(Vec<MergeJob>),
     /// Say whether these files could be written, then [`Run::checked`]: all or nothing is wanted.

@@ -64,6 +64,9 @@ pub(super) fn draft(decisions: &mut [Decision], agreement: &Agreement, undoes: O
             Some(PlanOp::Add { node, .. }) => texts_of(node, &mut draft.texts),
             _ => {}
         }
+        if let Some(FileWrite::Instance { node: Some(node), .. }) = &decision.write {
+            texts_of(node, &mut draft.texts);
+        }
         if let Some(
             FileWrite::Replace { text: Some(text), .. }
             | FileWrite::Create { text: Some(text), .. }
@@ -93,7 +96,7 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. } | FileWrite::Move { text, .. }) => {
             text.as_deref().map(TextHash::of)
         }
-        Some(FileWrite::Remove { .. } | FileWrite::Folder { .. }) => None,
+        Some(FileWrite::Remove { .. } | FileWrite::Folder { .. } | FileWrite::Instance { .. }) => None,
         None => *disk_hash,
     };
     let below = match &decision.op {

@@ -84,18 +84,25 @@ impl Extra {
             if let Some((name, up)) = path.split_last() {
                 let (key, below) = seats.get(up)?;
                 let seat = (key.child(name, class), below.child(name, class));
-                if seats.insert(path, seat).is_some() {
-                    return None; // twins
+                // Of twins the one that was listed last is meant: what lies below follows it.
+                if seats.insert(path, seat).is_some() && hash.is_some() {
+                    return None; // scripts that are twins
                 }
             }
             let (key, below) = seats.get(path).expect("put there above").clone();
             match hash {
                 Some(hash) => extra.add(key, below, hash, agreement),
-                None if agreement.properties_gone(&key).is_some() => extra.others.push(key),
+                None if agreement.count_gone(&key) > 0 => extra.others.push(key),
                 None if class == "Folder" => folders.push(below),
                 None => extra.whole = false,
             }
         }
+        let scripts: HashSet<&InstanceKey> = extra.scripts.iter().map(|script| &script.key).collect();
+        if scripts.len() != extra.scripts.len() {
+            return None; // scripts of twins
+        }
+        let count = |key| extra.others.iter().filter(|other| *other == key).count();
+        extra.whole &= extra.others.iter().all(|key| count(key) <= agreement.count_gone(key));
         extra.drafts |= expect.subtree.iter().any(|one| one.is_draft);
         extra.whole &= folders.iter().all(|folder| extra.scripts.iter().any(|script| script.below.is_within(folder)));
         Some(extra)
@@ -202,30 +209,33 @@ fn force_remove(fact: &Fact, change: Change, extra: Option<&Extra>) -> Decision 
     }
 }
 
-/// A script that was made in Studio becomes a file.
+/// What was made in Studio becomes files.
 fn create(fact: &Fact, change: Change, parent: Option<&NodeView>) -> Decision {
-    let (Some(temp_id), Some(name), Some(hash)) = (&fact.temp_id, &fact.name, fact.studio_hash) else {
-        return Decision::unresolved(change, "only scripts are pulled so far; save it as a model file instead");
+    let (Some(temp_id), Some(name)) = (&fact.temp_id, &fact.name) else {
+        return Decision::unresolved(change, "its name is not UTF-8, so no file can bear it; rename it in Studio");
     };
     let Some((at, folder)) = fact.parent.zip(parent.and_then(folder_of)) else {
         let reason = "what it stands below has no folder on disk; make one (Name/init.luau) and sync again";
         return Decision::unresolved(change, reason);
     };
-    if fact.is_draft {
+    let Some(expect) = Expected::of(fact) else {
+        return Decision::unresolved(change, "too much lies in it to be read at once; save it as a model file");
+    };
+    if fact.is_draft || expect.subtree.iter().any(|one| one.is_draft) {
         return Decision::unresolved(change, "a person is editing it in Studio and has not saved");
     }
-    if fact.subtree_cut || fact.subtree.as_ref().is_some_and(|below| !below.is_empty()) {
-        return Decision::unresolved(change, "more lies below it; only single scripts are pulled so far");
-    }
-    if !SCRIPTS.contains(&fact.class_name.as_str()) {
-        return Decision::unresolved(change, "only scripts are pulled so far");
-    }
-    let (name, class) = (name.clone(), fact.class_name.clone());
+    let change = change.planned(Direction::Pull, PatchType::Add);
+    let (temp_id, name, class) = (temp_id.clone(), name.clone(), fact.class_name.clone());
+    let Some(hash) = fact.studio_hash.filter(|_| expect.subtree.is_empty() && SCRIPTS.contains(&class.as_str())) else {
+        return Decision::new(change).writes(FileWrite::Instance { folder, temp_id, expect, node: None });
+    };
     let write = FileWrite::Create { folder, name: name.clone(), class: class.clone(), text: None, holds: false };
-    Decision::new(change.planned(Direction::Pull, PatchType::Add))
-        .writes(write)
-        .needs(Needs::text(temp_id.clone().into(), hash))
-        .then(Then::At { parent: at, name, class, hash })
+    Decision::new(change).writes(write).needs(Needs::text(temp_id.into(), hash)).then(Then::At {
+        parent: at,
+        name,
+        class,
+        hash,
+    })
 }
 
 /// The folder that the children of an instance lie in.

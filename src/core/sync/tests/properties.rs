@@ -175,6 +175,32 @@ fn what_was_removed_in_studio_is_not_made_again_unasked() {
 }
 
 #[test]
+fn a_model_with_parts_of_one_name_is_removed_as_long_as_there_are_not_more_of_them() {
+    let rig = NodeId(20);
+    let part = |id: u128| Node { id: NodeId(id), parent: Some(rig), ..node_of(&lamp(0.0).1) };
+    let model = Node { class_name: "Model".into(), hash: None, ..node(rig, "Rig", "") };
+    let leg = Below { path: vec!["Lamp".into()], class_name: "Part".into(), studio_hash: None, is_draft: false };
+    for (legs, removed) in [(2, true), (3, false)] {
+        let mut agreement = rooted();
+        [model.clone(), part(21), part(22)].iter().for_each(|node| agreement.tree_has_node(node));
+        let compared = agreement.unconfirmed();
+        agreement.confirm(compared, |_| false);
+        agreement.patched(&[crate::core::protocol::PatchOp::Drop { id: rig }]);
+        let stray = Fact {
+            class_name: "Model".into(),
+            temp_id: Some(TempId::from("x1")),
+            name: Some("Rig".into()),
+            subtree: Some(vec![leg.clone(); legs]),
+            siblings: Some(4),
+            ..extra("Rig")
+        };
+        let root = (NodeId(0), NodeView { parent: None, ..lamp(1.0).1 });
+        let (_, step) = run(SyncMode::Standard, None, vec![stray], [root], &mut agreement);
+        assert_eq!(matches!(step, Step::Apply { .. }), removed, "{legs}: {step:?}");
+    }
+}
+
+#[test]
 fn what_no_file_specifies_any_more_is_removed_as_scripts_are() {
     let stray = Fact {
         class_name: "Part".into(),

@@ -1,5 +1,7 @@
 //! What was deleted: it comes back in Studio and on disk, whichever of them had deleted it.
 
+use std::collections::HashSet;
+
 use super::{
     Back, MOVED_ON, NO_PARENT, THERE_AGAIN,
     look::{InStudio, scripts, stray},
@@ -42,6 +44,10 @@ impl Back<'_> {
             return self.make_again(line, text, (id, view)).into_iter().collect();
         }
         let Some((parent, view)) = self.at(&above) else { return refused(NO_PARENT) };
+        let paths: HashSet<&[String]> = line.below.iter().map(|one| &one.path[..]).collect();
+        if paths.len() != line.below.len() {
+            return refused("it held several of one name, which only Studio's own undo brings back");
+        }
         // What was made in Studio had no file; a folder's scripts had one each.
         let had_file = line.direction == Direction::Pull || text.is_none() || line.base.flatten().is_some();
         let folder = folder_of(view).filter(|_| had_file);

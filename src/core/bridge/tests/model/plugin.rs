@@ -230,7 +230,7 @@ impl Plugin {
             return; // its result is the answer
         }
         let stops = |body: &RequestBody| match body {
-            RequestBody::Sync { .. } | RequestBody::GetScript { .. } => true,
+            RequestBody::Sync { .. } | RequestBody::GetScript { .. } | RequestBody::GetInstance { .. } => true,
             RequestBody::Tool { args, .. } => args["caller"].as_u64().is_some_and(|caller| caller % 2 == 0),
             RequestBody::Plan { .. } => false,
         };
@@ -269,7 +269,7 @@ fn changes(body: &RequestBody) -> bool {
     match body {
         RequestBody::Plan { .. } => true,
         RequestBody::Tool { name, .. } => name == "run_code",
-        RequestBody::Sync { .. } | RequestBody::GetScript { .. } => false,
+        RequestBody::Sync { .. } | RequestBody::GetScript { .. } | RequestBody::GetInstance { .. } => false,
     }
 }
 
@@ -283,6 +283,7 @@ fn answer(request: &RequestId, body: &RequestBody, which: usize) -> Value {
             let source = id.expect("a script is asked for by its id").0.to_string();
             json!({"status": "success", "source": source, "studioHash": "opaque"})
         }
+        RequestBody::GetInstance { .. } => json!({"status": "error", "message": "not here"}),
         // Only a level-0 plugin is asked without a run.
         RequestBody::Sync { run_id: None, .. } => {
             let status = ["success", "rejected", "already_connected", "sync_in_progress"][which % 4];
