@@ -242,7 +242,7 @@ fn see_request(request: &Request, seen: &mut BTreeSet<&'static str>) {
     match &request.body {
         RequestBody::Sync { mode, .. } => seen.extend([sync_mode(mode)]),
         RequestBody::Plan { ops, .. } => seen.extend(ops.iter().map(plan_op)),
-        RequestBody::GetScript { .. } | RequestBody::Tool { .. } => {}
+        RequestBody::GetScript { .. } | RequestBody::GetInstance { .. } | RequestBody::Tool { .. } => {}
     }
 }
 
