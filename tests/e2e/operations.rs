@@ -62,17 +62,20 @@ async fn c62_an_answer_that_outlives_the_server_is_there_in_the_next_one() {
     let state_folder = tempfile::tempdir().expect("a folder");
     let folder = StateFolder::below(state_folder.path(), project.path()).expect("a state folder");
     let server = TestServer::start_with(project.path(), Store::open(&folder), 0).await;
-    let _studio = server.studio().await;
+    let studio = server.studio().await;
     let agent = server.agent();
-    let call = tokio::spawn(async move { agent.call("run_code", count_slowly("slow")).await });
-    until("it runs", || async { state(agent, "slow").await == "running" }).await;
+    let command = format!("workspace:SetAttribute('Begun', true) task.wait(0.5) {COUNT}");
+    let args = json!({ "command": command, "operationId": "slow" });
+    let same = args.clone();
+    let call = tokio::spawn(async move { agent.call("run_code", same).await });
+    until("it runs", || async { studio.run("assert(workspace:GetAttribute('Begun'))").await.is_ok() }).await;
     let port = server.port;
     server.stop().await;
     assert_eq!(call.await.expect("no panic").structure["error"]["code"], "outcome_unknown");
 
     let server = TestServer::start_with(project.path(), Store::open(&folder), port).await;
     until("the plugin has brought the answer", || async { state(agent, "slow").await == "done" }).await;
-    assert_eq!(agent.ask("run_code", count_slowly("slow")).await["returns"], json!([1]));
+    assert_eq!(agent.ask("run_code", args).await["returns"], json!([1]));
     server.until_live(1).await;
     assert_eq!(agent.eval(RUNS).await, json!(1));
 }

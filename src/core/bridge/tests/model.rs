@@ -3,6 +3,7 @@
 //!
 //! To add a kind of event: a variant of [`Do`], a row of [`ROWS`], an arm of `World::step`.
 
+mod callers;
 mod clients;
 mod ends;
 mod kept;
@@ -136,13 +137,48 @@ fn any_do(random: &mut Random) -> Do {
 
 /// What belongs together, so that random orders get far: most of the time one thing.
 fn any_scene(random: &mut Random) -> Vec<Do> {
-    match random.below(13) {
+    match random.below(17) {
         0 => connects(random.plugin()),
         1 => works(random.plugin(), random.below(4)),
         3 => works(PLAYS, 4 + random.below(3)),
         2 => is_away(random.plugin(), random.time(16_000)),
+        3 => syncs_at_once(random.plugin()),
+        4 => outlasts_its_caller(random.plugin()),
+        5 if random.below(4) == 0 => outlasts_its_server(random.plugin()),
         _ => vec![any_do(random)],
     }
+}
+
+/// A call that changes something.
+fn changes(plugin: usize, patience: u64) -> Do {
+    Do::Call { place: PLUGINS[plugin].0, ask: 0, patience }
+}
+
+/// Two syncs that get far.
+fn syncs_at_once(plugin: usize) -> Vec<Do> {
+    let sync = Do::Call { place: PLUGINS[plugin].0, ask: 2, patience: 50_000 };
+    let round = [Do::Answer(true), Do::Read(plugin), Do::Read(plugin), Do::Finish(plugin, 0), Do::Serve(0)];
+    let rounds = std::iter::repeat_n(round, 5).flatten();
+    [sync.clone(), sync].into_iter().chain(rounds).collect()
+}
+
+/// A change whose time is up before it ends, and another one that waits for it.
+fn outlasts_its_caller(plugin: usize) -> Vec<Do> {
+    let mut steps = vec![changes(plugin, 1_000), changes(plugin, 50_000)];
+    steps.extend([Do::Read(plugin), Do::Read(plugin), Do::Pass(1_200)]);
+    for _ in 0..3 {
+        steps.extend([Do::Read(plugin), Do::Serve(0), Do::Serve(1)]);
+    }
+    steps
+}
+
+/// A change that runs while its server is killed, and another one of the next server.
+fn outlasts_its_server(plugin: usize) -> Vec<Do> {
+    let mut steps = vec![changes(plugin, 50_000), Do::Read(plugin), Do::Read(plugin)];
+    steps.push(Do::Crash { kept: 4, arrives: true });
+    steps.extend(connects(plugin));
+    steps.extend([changes(plugin, 50_000), Do::Read(plugin), Do::Read(plugin), Do::Read(plugin)]);
+    steps
 }
 
 /// A hello that gets through, with its welcome and the tree.

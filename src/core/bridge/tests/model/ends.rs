@@ -5,7 +5,7 @@ use super::{super::*, plugin::Plugin, wire::Task, world::World};
 impl World {
     /// The server stops; then all that was on its way still arrives.
     pub fn end(&mut self) {
-        if self.events() % 2 == 0 {
+        if self.events().is_multiple_of(2) {
             self.quiet();
         }
         self.event(Event::Shutdown);

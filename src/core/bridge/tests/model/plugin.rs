@@ -231,7 +231,7 @@ impl Plugin {
         }
         let stops = |body: &RequestBody| match body {
             RequestBody::Sync { .. } | RequestBody::GetScript { .. } | RequestBody::GetInstance { .. } => true,
-            RequestBody::Tool { args, .. } => args["caller"].as_u64().is_some_and(|caller| caller % 2 == 0),
+            RequestBody::Tool { args, .. } => args["caller"].as_u64().is_some_and(|caller| caller.is_multiple_of(2)),
             RequestBody::Plan { .. } => false,
         };
         if self.running.iter().any(|(id, body)| id == request && !stops(body)) {

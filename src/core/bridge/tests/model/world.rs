@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::{
     super::*,
     Do, PLAYS,
-    kept::{Kept, change},
+    kept::Kept,
     plugin::{Plugin, TEXT},
-    wire::{Task, Wire, caller_of, check_outcome, check_request, folder_of, noise, plugins, run_code_in, view},
+    wire::{Task, Wire, caller_of, check_request, noise, plugins, view},
 };
 use crate::core::{
     ids::RunId,
-    protocol::{Notice, PluginFrame, Request, ServerFrame, SyncMode},
+    protocol::{Notice, PluginFrame, Request, ServerFrame},
 };
 
 pub(super) struct World {
@@ -23,17 +23,17 @@ pub(super) struct World {
     pub(super) tasks: VecDeque<Task>,
     /// Who still waits, and until when.
     pub(super) waiting: BTreeMap<CallerId, Moment>,
-    abandoned: HashSet<CallerId>,
+    pub(super) abandoned: HashSet<CallerId>,
     /// What each caller of an operation is answered.
-    wanted: HashMap<CallerId, Value>,
+    pub(super) wanted: HashMap<CallerId, Value>,
     pub(super) kept: Kept,
-    runs: HashMap<RunId, CallerId>,
+    pub(super) runs: HashMap<RunId, CallerId>,
     /// Requests as they were first sent, and on which links.
     sent: BTreeMap<RequestId, (Request, Vec<LinkId>)>,
     ran: HashSet<RequestId>,
     cursor: u32,
-    successes: usize,
-    events: u64,
+    pub(super) successes: usize,
+    pub(super) events: u64,
 }
 
 impl World {
@@ -248,38 +248,6 @@ impl World {
         }
     }
 
-    fn call(&mut self, place: u64, ask: usize, patience: Duration) {
-        let caller = CallerId(self.rig.callers + 1);
-        let ask = match ask {
-            0 | 4.. => run_code_in(caller, place, ask),
-            1 => Ask::GetScript { id: NodeId(caller.0.into()), from_draft: false },
-            // A level-0 plugin takes no paths.
-            _ if place == 3 => Ask::Sync(SyncArgs::default()),
-            ask => {
-                let mode = if ask == 2 { SyncMode::Standard } else { SyncMode::Dryrun };
-                Ask::Sync(SyncArgs { mode, paths: Some(vec![folder_of(caller)]), ..SyncArgs::default() })
-            }
-        };
-        self.waiting.insert(caller, self.rig.now + patience);
-        self.events += 1;
-        let (_, out) = self.rig.call(Some(&format!("place:{place}")), patience, ask);
-        for effect in &out.0 {
-            if let Effect::CatchUp { run, paths: None } = effect {
-                self.runs.insert(run.clone(), caller);
-            }
-        }
-        self.carry_out(out);
-    }
-
-    fn change(&mut self, number: u64, place: u64, otherwise: bool, patience: Duration) {
-        self.rig.callers += 1;
-        let caller = CallerId(self.rig.callers);
-        let (call, wanted) = change(number, place, otherwise, patience);
-        self.waiting.insert(caller, self.rig.now + patience);
-        self.wanted.insert(caller, wanted);
-        self.event(Event::Call { caller, call });
-    }
-
     pub(super) fn answer(&mut self, well: bool) {
         let Some(task) = self.tasks.pop_front() else { return };
         let event = match task {
@@ -313,7 +281,7 @@ impl World {
         self.event(event);
     }
 
-    fn carry_out(&mut self, out: Out) {
+    pub(super) fn carry_out(&mut self, out: Out) {
         for effect in out.0 {
             match effect {
                 Effect::Send { link, frame } => self.send(link, frame),
@@ -353,27 +321,20 @@ impl World {
     fn send(&mut self, link: LinkId, frame: ServerFrame) {
         let wire = self.wires.get_mut(&link).expect("only links that were opened are sent to");
         assert!(!wire.closed && !wire.closing, "{frame:?} on a link that is closed");
+        let (is_broken, level1) = (wire.broken, wire.level1);
         match &frame {
-            ServerFrame::Request(request) => check_request(wire, link, request, &mut self.sent),
+            ServerFrame::Request(request) => {
+                let again = self.sent.contains_key(&request.request_id);
+                check_request(wire, link, request, &mut self.sent);
+                assert!(!again || self.is_wanted(&request.body), "sent again, and nobody waits: {request:?}");
+            }
             ServerFrame::Notice(notice) => {
-                let known = wire.level1 || matches!(notice, Notice::Rejected { .. });
+                let known = level1 || matches!(notice, Notice::Rejected { .. });
                 assert!(known, "a level-0 plugin does not know {notice:?}");
             }
         }
-        if !wire.broken {
+        if !is_broken && let Some(wire) = self.wires.get_mut(&link) {
             wire.to_plugin.push_back(frame);
         }
-    }
-
-    fn settled(&mut self, caller: CallerId, outcome: Result<Answer, ToolError>) {
-        assert!(self.waiting.remove(&caller).is_some(), "{caller:?} is settled twice, now with {outcome:?}");
-        if self.abandoned.contains(&caller) {
-            assert_eq!(outcome.expect_err("it gave up").code, ErrorCode::Cancelled);
-            return;
-        }
-        self.successes += usize::from(outcome.is_ok());
-        let wanted = self.wanted.get(&caller).cloned().unwrap_or_else(|| json!(caller.0));
-        self.kept.told(&wanted, &outcome);
-        check_outcome(caller, outcome, &wanted, &self.runs);
     }
 }
