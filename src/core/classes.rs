@@ -36,7 +36,7 @@ fn type_of(data_type: &DataType<'_>) -> String {
 }
 
 fn is_writable(known: &PropertyDescriptor<'_>) -> bool {
-    let is_own = matches!(&*known.name, "Name" | "Parent" | "ClassName" | "Source");
+    let is_own = matches!(known.name, "Name" | "Parent" | "ClassName" | "Source");
     matches!(known.scriptability, Scriptability::ReadWrite) && !is_own
 }
 

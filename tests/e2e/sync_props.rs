@@ -367,7 +367,7 @@ async fn what_was_made_in_studio_is_pulled_into_files_that_rojo_reads_back() {
              for index = 1, 2 do local part = Instance.new('Part') part.Name = 'Leg' part.Transparency = index / 4 \
              part.Parent = rig end \
              rig.PrimaryPart = rig.Leg rig.Leg:AddTag('hot') \
-             local code = Instance.new('Script') code.Name = 'Code' code.Source = 'print(1)' code.Parent = rig.Leg \
+             local code = Instance.new('Script') code.Name = 'Code' code.Source = 'print(1)' code.Parent = rig \
              rig.Parent = shared \
              local kit = Instance.new('Folder') kit.Name = 'Kit' \
              local main = Instance.new('ModuleScript') main.Name = 'Main' main.Source = 'return 1' main.Parent = kit \
