@@ -158,7 +158,8 @@ impl Bridge {
             .collect();
         let calls = &self.calls;
         let plays = |name: &str| of(name).is_some_and(Window::is_played);
-        self.leases.retain(plays, |request| calls.get(request).is_some());
+        let is_open = |request: &RequestId| calls.get(request).is_some() && reached.iter().all(|(id, _)| id != request);
+        self.leases.retain(plays, is_open);
         for (id, goal) in reached {
             let Some(Waiting { who, what: What::Play(_, response), .. }) = self.calls.settle(&id) else { continue };
             self.finish(who, Ok(response.map_or_else(|| answer(goal), Answer::Tool)), Ran::Known);
