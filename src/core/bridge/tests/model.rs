@@ -140,11 +140,11 @@ fn any_scene(random: &mut Random) -> Vec<Do> {
     match random.below(17) {
         0 => connects(random.plugin()),
         1 => works(random.plugin(), random.below(4)),
-        3 => works(PLAYS, 4 + random.below(3)),
         2 => is_away(random.plugin(), random.time(16_000)),
         3 => syncs_at_once(random.plugin()),
         4 => outlasts_its_caller(random.plugin()),
         5 if random.below(4) == 0 => outlasts_its_server(random.plugin()),
+        6 => works(PLAYS, 4 + random.below(3)),
         _ => vec![any_do(random)],
     }
 }

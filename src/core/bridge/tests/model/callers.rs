@@ -53,7 +53,7 @@ impl World {
             RequestBody::Sync { run_id: Some(run), .. } | RequestBody::Plan { run_id: run, .. } => {
                 self.runs.get(run).copied()
             }
-            RequestBody::Sync { .. } | RequestBody::GetScript { .. } => None,
+            RequestBody::Sync { .. } | RequestBody::GetScript { .. } | RequestBody::GetInstance { .. } => None,
         };
         caller.is_none_or(|caller| self.waiting.contains_key(&caller))
     }
