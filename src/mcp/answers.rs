@@ -125,10 +125,10 @@ pub struct RunCode {
     /// What it returned.
     #[serde(default)]
     pub returns: Vec<Value>,
-    /// Why it did not run to its end.
+    /// What stopped it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
-    /// Something was left out because it was too long.
+    /// Something too long was left out.
     #[serde(default)]
     pub truncated: bool,
 }
@@ -151,7 +151,7 @@ impl fmt::Display for StudioMode {
 pub struct Line {
     /// output, info, warning or error.
     pub level: String,
-    /// The text; it comes from the place.
+    /// Its text, from the place.
     pub text: String,
 }
 

@@ -34,7 +34,7 @@ pub struct SyncArgs {
     /// Agree to removing many instances in Studio whose files are gone
     #[serde(default, deserialize_with = "or_default")]
     pub allow_removals: bool,
-    /// Your id for this change: called again with it, it does not run again and answers the same
+    /// Your id for this change; the same id again answers the same and runs nothing
     #[serde(default, skip_serializing)]
     pub operation_id: Option<String>,
 }
@@ -62,7 +62,7 @@ pub struct ResolveArgs {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub studio_hash: Option<TextHash>,
-    /// Your id for this change: called again with it, it does not run again and answers the same
+    /// Your id for this change; the same id again answers the same and runs nothing
     #[serde(default, skip_serializing)]
     pub operation_id: Option<String>,
 }
@@ -80,7 +80,7 @@ pub struct UndoArgs {
     /// Take back what can be, even if something cannot
     #[serde(default, deserialize_with = "or_default")]
     pub partial: bool,
-    /// Your id for this change: called again with it, it does not run again and answers the same
+    /// Your id for this change; the same id again answers the same and runs nothing
     #[serde(default, skip_serializing)]
     pub operation_id: Option<String>,
 }
@@ -149,7 +149,7 @@ pub struct RunCodeArgs {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 600))]
     pub timeout: Option<f64>,
-    /// Your id for this change: called again with it, it does not run again and answers the same
+    /// Your id for this change; the same id again answers the same and runs nothing
     #[serde(default, rename = "operationId", skip_serializing)]
     pub operation_id: Option<String>,
 }
@@ -202,12 +202,12 @@ pub struct StartStopPlayArgs {
     pub studio: Option<String>,
     /// start_play: with a player; run_server: without; stop: back to edit mode
     pub mode: PlayMode,
-    /// Your id for this change: called again with it, it does not run again and answers the same
+    /// Your id for this change; the same id again answers the same and runs nothing
     #[serde(default, skip_serializing)]
     pub operation_id: Option<String>,
 }
 
-/// Run Luau in the server of a play test that is started for it, and edit again, whatever the code does. Answers as run_code.
+/// Run Luau in the server of a play test started for it, and end that test. Answers as run_code.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunScriptInPlayModeArgs {
@@ -216,7 +216,7 @@ pub struct RunScriptInPlayModeArgs {
     pub studio: Option<String>,
     /// The code; `return` answers values
     pub code: String,
-    /// Seconds the code may take; 30 if absent
+    /// Seconds it may take; 30 if absent
     #[serde(default)]
     #[schemars(range(min = 1, max = 600))]
     pub timeout: Option<f64>,
@@ -224,7 +224,7 @@ pub struct RunScriptInPlayModeArgs {
     #[serde(default)]
     #[schemars(with = "Option<TrialMode>")]
     pub mode: Option<TrialMode>,
-    /// Your id for this change: called again with it, it does not run again and answers the same
+    /// Your id for this change; the same id again answers the same and runs nothing
     #[serde(default, rename = "operationId", skip_serializing)]
     pub operation_id: Option<String>,
 }
