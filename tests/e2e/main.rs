@@ -20,6 +20,7 @@ mod support;
 mod sync;
 mod sync_both_ways;
 mod sync_props;
+mod sync_pulled;
 mod sync_undo;
 mod transcript;
 mod undo;
