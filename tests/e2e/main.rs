@@ -27,6 +27,7 @@ mod sync_at_once;
 mod sync_both_ways;
 mod sync_git;
 mod sync_props;
+mod sync_pulled;
 mod sync_undo;
 mod transcript;
 mod trial;

@@ -167,9 +167,7 @@ impl Bridge {
             RequestBody::Sync { cursor, .. } => {
                 read_relayed(&self.studio_name(studio), cursor.unwrap_or(0), result).map(Answer::Receipt)
             }
-            RequestBody::Plan { .. } | RequestBody::GetInstance { .. } => {
-                unreachable!("only runs ask for these, and they are not remembered")
-            }
+            RequestBody::Plan { .. } | RequestBody::GetInstance { .. } => unreachable!("only runs ask for these"),
         }
     }
 
