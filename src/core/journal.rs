@@ -2,7 +2,7 @@
 //!
 //! Texts are named by their hashes; the store keeps them with the entry.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,7 @@ use super::{
     protocol::Below,
     sync::{ChangeResult, Direction, PatchType},
     text::TextHash,
+    values::Properties,
 };
 
 /// One run.
@@ -64,6 +65,12 @@ pub struct Line {
     pub disk: (Side, Side),
     /// The text in Studio before and after.
     pub studio: (Side, Side),
+    /// The properties that were set in Studio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub properties: Option<PropertyLine>,
+    /// What files specified of it and of what was below it, by instance, where it was removed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub specified: BTreeMap<InstanceKey, Properties>,
     /// What is below it in Studio, where it was made, renamed or removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub below: Vec<Below>,
@@ -76,6 +83,19 @@ pub struct Line {
     /// What became of it. Absent: not known, the server ended in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ChangeResult>,
+}
+
+/// Properties of one instance that were set.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PropertyLine {
+    /// Their values before.
+    pub before: Properties,
+    /// Their values after.
+    pub after: Properties,
+    /// What both sides had agreed on before (absent: nothing).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Properties>,
 }
 
 /// Where an instance stands.

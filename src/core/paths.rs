@@ -45,6 +45,16 @@ impl InstanceKey {
         &self.0
     }
 
+    /// The key under which its properties are kept. No class has such a name.
+    pub fn of_properties(&self) -> Self {
+        Self(format!("{}#", self.0).into())
+    }
+
+    /// The instance whose properties are kept under this key, if it is such a one.
+    pub fn owner(&self) -> Option<Self> {
+        self.0.strip_suffix('#').map(Self::from)
+    }
+
     /// It is `other`, or lies below it.
     pub fn is_within(&self, other: &Self) -> bool {
         let rest = self.0.strip_prefix(&*other.0);

@@ -90,11 +90,10 @@ impl Worker {
             log::error!("what was agreed with {place} could not be read: {error}");
             HashMap::new()
         });
-        let kept = bases.into_iter().map(|(key, base)| Kept {
-            key: InstanceKey::from(key.as_str()),
-            id: None,
-            last: side(base.hash),
-            earlier: base.earlier.into_iter().map(side).collect(),
+        let kept = bases.into_iter().map(|(key, base)| {
+            let key = InstanceKey::from(key.as_str());
+            let text = key.owner().and_then(|_| self.store.text(base.hash).ok().flatten());
+            Kept { key, id: None, last: side(base.hash), earlier: base.earlier.into_iter().map(side).collect(), text }
         });
         kept.collect()
     }
@@ -153,7 +152,10 @@ impl Worker {
                 states.map(|state| Agreed {
                     key: kept.key.as_str(),
                     hash: to_hash(*state),
-                    text: state.and_then(|hash| texts.get(&hash)).map(ScriptText::as_str),
+                    text: kept
+                        .text
+                        .as_deref()
+                        .or_else(|| state.and_then(|hash| texts.get(&hash)).map(ScriptText::as_str)),
                 })
             })
             .collect();

@@ -148,6 +148,9 @@ impl Agreement {
             all.insert(key.clone(), News::Restored { key, base });
         }
         let mut all: Vec<News> = all.into_values().collect();
+        let (picture, settled) = (&self.picture, &mut self.settled);
+        let key = |id| if picture.is_twin(id) { None } else { picture.key(id) };
+        all.extend(settled.take_news(key).into_iter().map(News::Agreed));
         all.sort_by(|one, other| one.key().cmp(other.key()));
         all
     }
@@ -155,9 +158,10 @@ impl Agreement {
 
 /// What is made, renamed or removed in Studio is told from its file alone.
 fn is_about_a_text(line: &Line) -> bool {
-    line.patch_type == PatchType::Edit || (line.direction, line.patch_type) == (Direction::Pull, PatchType::Remove)
+    let edits = line.patch_type == PatchType::Edit && line.properties.is_none();
+    edits || (line.direction, line.patch_type) == (Direction::Pull, PatchType::Remove)
 }
 
 fn to_keep(key: InstanceKey, id: Option<NodeId>, base: &Base) -> Option<Kept> {
-    Some(Kept { key, id, last: base.last?, earlier: base.earlier.last().copied().into_iter().collect() })
+    Some(Kept { key, id, last: base.last?, earlier: base.earlier.last().copied().into_iter().collect(), text: None })
 }

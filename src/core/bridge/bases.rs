@@ -94,6 +94,9 @@ impl Bridge {
     }
 
     pub(super) fn begin_entry(&mut self, id: &RunId, mut draft: Draft) {
+        if let Some(error) = self.play_came_between(id) {
+            return self.run_failed(id, error);
+        }
         let place = self.studio_of(id).and_then(|key| self.place_of(key));
         draft.entry.place = place.map(|place| place.to_string()).unwrap_or_default();
         self.effects.push(Effect::Work { run: id.clone(), work: Work::Begin(draft) });

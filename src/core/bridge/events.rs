@@ -13,6 +13,7 @@ use crate::core::{
     journal::Entry,
     operations::{Intent, Intention, Outcome},
     paths::InstanceKey,
+    play::OwnerId,
     protocol::{FrameError, Patch, PluginFrame, ServerFrame, TreePart},
     studios::LinkId,
     sync::{Begun, Cleared, Draft, FileWrite, MergeJob, Merged, NodeView, Recalled, Undo, Version, Wrote},
@@ -114,10 +115,17 @@ pub enum Event {
         /// Whether it is new, or why that cannot be kept.
         intention: Result<Intention, ToolError>,
     },
+    /// The answer to [`Effect::Record`] and [`Effect::Recover`]: it is on the disk, or cannot be.
+    Recorded {
+        /// The request that had this outcome.
+        request: RequestId,
+    },
     /// The project's place lists were read again.
     Places(PlacePolicy),
     /// Official plugins have live sockets, or have none any more.
     Official(bool),
+    /// A client of ours is gone.
+    OwnerLeft(OwnerId),
     /// Time has passed.
     Tick,
     /// The server stops.
@@ -245,8 +253,18 @@ pub enum Effect {
     Record {
         /// Which.
         operation: OperationId,
+        /// Its request, for [`Event::Recorded`].
+        request: RequestId,
         /// `None`: it provably never ran.
         outcome: Option<Outcome>,
+    },
+    /// A result came that this server did not ask for: if a server before it did, for an operation without
+    /// an outcome, keep it as that.
+    Recover {
+        /// The request that it names, for [`Event::Recorded`].
+        request: RequestId,
+        /// What it says.
+        outcome: Outcome,
     },
     /// A line of a Studio's output.
     Output {

@@ -10,6 +10,7 @@ use super::{
 use crate::core::{
     ids::{NodeId, OpId, TempId},
     text::TextHash,
+    values::{self, Properties},
 };
 
 /// One step of a plan.
@@ -24,6 +25,15 @@ pub enum PlanOp {
         source: String,
         /// Guard: the hash that the text must still have.
         expect: TextHash,
+    },
+    /// Set properties, attributes and tags.
+    SetProperties {
+        /// Of which instance.
+        id: NodeId,
+        /// The new values.
+        properties: Properties,
+        /// Guard: what each of them must still be.
+        expect: Properties,
     },
     /// Make an instance that the tree has and the DataModel lacks.
     Add {
@@ -133,11 +143,22 @@ impl PlanOp {
     /// What the plugin's result of this step is about.
     pub fn subject(&self) -> OpId {
         match self {
-            Self::SetSource { id, .. } => (*id).into(),
+            Self::SetSource { id, .. } | Self::SetProperties { id, .. } => (*id).into(),
             Self::Add { node, .. } => node.id.into(),
             Self::Remove { of, .. } => of.into(),
             Self::Rename { temp_id: Some(temp_id), .. } => temp_id.clone().into(),
             Self::Rename { temp_id: None, id, .. } => (*id).into(),
+        }
+    }
+
+    /// Its name on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::SetSource { .. } => "setSource",
+            Self::SetProperties { .. } => "setProperties",
+            Self::Add { .. } => "add",
+            Self::Remove { .. } => "remove",
+            Self::Rename { .. } => "rename",
         }
     }
 
@@ -146,10 +167,12 @@ impl PlanOp {
         fn node(new: &NewNode) -> usize {
             160 + new.name.len()
                 + new.source.as_ref().map_or(0, String::len)
+                + values::weight(&new.properties)
                 + new.children.iter().map(node).sum::<usize>()
         }
         match self {
             Self::SetSource { source, .. } => 160 + source.len(),
+            Self::SetProperties { properties, expect, .. } => 160 + values::weight(properties) + values::weight(expect),
             Self::Add { node: new, .. } => 80 + node(new),
             Self::Remove { expect, .. } => 80 + expect.weight(),
             Self::Rename { name, expect, .. } => 160 + name.len() + expect.weight(),

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{
-    Decision, Run, Step, Version, blocked, decision::NodeView, overrides::Overrides, receipt::PatchType, removals,
-    renames, scope, taken, undo, verdicts,
+    Decision, Run, Step, Version, blocked, decision::NodeView, overrides::Overrides, properties, receipt::PatchType,
+    removals, renames, scope, taken, undo, verdicts,
 };
 use crate::core::{
     agreement::Agreement,
@@ -16,7 +16,8 @@ impl Run {
     /// The nodes that differ, as the tree has them. Those that are gone are absent.
     pub fn looked(&mut self, views: HashMap<NodeId, NodeView>, agreement: &mut Agreement) -> Step {
         let reported = scope::reported_ids(&self.facts, &views);
-        agreement.confirm(std::mem::take(&mut self.comparison), |id| reported.contains(&id));
+        let (texts, properties) = (|id| reported.texts.contains(&id), |id| reported.properties.contains(&id));
+        agreement.confirm_each(std::mem::take(&mut self.comparison), texts, properties);
         self.views = views;
         let unknown = match &self.recalled {
             None if !self.args.unread => scope::without_base(&self.facts, &self.views, agreement),
@@ -83,7 +84,9 @@ impl Run {
                 }
             };
             if fact.kind != FactKind::Extra {
+                let of_properties = properties::about(fact, view, agreement, forced.as_ref());
                 decisions.extend(verdicts::about_node(fact, view, agreement, &self.rules, forced));
+                decisions.extend(of_properties);
                 continue;
             }
             let parent = fact.parent.and_then(|id| views.get(&id));

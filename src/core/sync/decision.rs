@@ -13,6 +13,7 @@ use crate::core::{
     paths::InstanceKey,
     protocol::{MAX_FRAME_BYTES, NewNode, PlanOp},
     text::TextHash,
+    values::Properties,
 };
 
 /// A node as the tree has it at the moment of the decision.
@@ -30,10 +31,10 @@ pub struct NodeView {
     pub source: Option<String>,
     /// For scripts: the hash of the text.
     pub hash: Option<TextHash>,
+    /// What the files specify of it.
+    pub properties: Properties,
     /// The node with all below it, where that was asked for.
     pub subtree: Option<NewNode>,
-    /// It or something below it has properties or attributes that `subtree` does not carry.
-    pub has_more: bool,
 }
 
 /// What a run may do unasked.
@@ -182,6 +183,14 @@ pub enum Then {
     Agree(NodeId, TextHash),
     /// This text, and nothing before.
     Made(NodeId, TextHash),
+    /// These properties.
+    Properties(NodeId, Properties),
+    /// These properties, and no such instance before.
+    MadeWith(NodeId, Properties),
+    /// The properties that they had before a run that is taken back (`None`: nothing was known).
+    RestoreProperties(NodeId, Option<Properties>),
+    /// No instance where there was one that is no script, or these properties of it again.
+    PropertiesGone(InstanceKey, Option<Properties>),
     /// Nothing.
     Absent(InstanceKey),
     /// What was at `from` is this node.
@@ -340,6 +349,10 @@ impl Decision {
                     agreement.was_absent(*id);
                     agreement.agree(*id, *hash);
                 }
+                Then::Properties(id, properties) => agreement.agree_properties(*id, properties),
+                Then::MadeWith(id, properties) => agreement.made_with(*id, properties),
+                Then::RestoreProperties(id, base) => agreement.restore_properties(*id, base.as_ref()),
+                Then::PropertiesGone(key, properties) => agreement.agree_properties_gone(key, properties.as_ref()),
                 Then::Absent(key) => agreement.agree_gone(key, None),
                 Then::Restore { of: Restored::Node(id), base, undone } => agreement.restore(*id, *base, *undone),
                 Then::Restore { of: Restored::At(key), base, undone } => agreement.restore_at(key, *base, *undone),

@@ -21,6 +21,7 @@ mod ending;
 mod merging;
 mod overrides;
 mod plan;
+mod properties;
 mod receipt;
 mod removals;
 mod renames;

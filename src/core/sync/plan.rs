@@ -1,6 +1,6 @@
 //! From decisions to what is done: the plan for Studio, the files, and the journal's entry.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
     decision::{Decision, FileWrite, Place, Then},
@@ -9,11 +9,12 @@ use super::{
 use crate::core::{
     agreement::Agreement,
     ids::OpId,
-    journal::{Entry, Line, Seat},
+    journal::{Entry, Line, PropertyLine, Seat},
     merge::Side,
     paths::InstanceKey,
     protocol::{Below, NewNode, OpResult, OpStatus, PlanOp},
     text::{ScriptText, TextHash},
+    values::Properties,
 };
 
 /// An entry of the journal before anything is done, with the texts at hand.
@@ -86,7 +87,7 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         Some(PlanOp::SetSource { source, .. }) => Some(TextHash::of(source)),
         Some(PlanOp::Add { node, .. }) => node.source.as_deref().map(TextHash::of),
         Some(PlanOp::Remove { .. }) => None,
-        Some(PlanOp::Rename { .. }) | None => *studio_hash,
+        Some(PlanOp::Rename { .. } | PlanOp::SetProperties { .. }) | None => *studio_hash,
     };
     let disk_after = match &decision.write {
         Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. } | FileWrite::Move { text, .. }) => {
@@ -130,11 +131,28 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         fs_path: fs_path.clone(),
         disk: (*disk_hash, disk_after),
         studio: (*studio_hash, studio_after),
+        properties: properties_line(decision, agreement),
+        specified: specified(decision, agreement),
         below,
         was: decision.was.as_ref().and_then(seat),
         then: restored.flatten(),
         result: None,
     }
+}
+
+fn properties_line(decision: &Decision, agreement: &Agreement) -> Option<PropertyLine> {
+    let Some(PlanOp::SetProperties { id, properties, expect }) = &decision.op else { return None };
+    let base = agreement.properties(*id).last;
+    Some(PropertyLine { before: expect.clone(), after: properties.clone(), base })
+}
+
+/// What is known of the instances that a removal removes.
+fn specified(decision: &Decision, agreement: &Agreement) -> BTreeMap<InstanceKey, Properties> {
+    let gone = decision.then.iter().filter_map(|then| match then {
+        Then::PropertiesGone(key, None) => Some((key.clone(), agreement.properties_gone(key)?)),
+        _ => None,
+    });
+    gone.collect()
 }
 
 /// What lies below a new instance, as it will be listed once it is there.
@@ -160,7 +178,7 @@ pub(super) fn ops(decisions: &[Decision]) -> Vec<PlanOp> {
     ops.sort_by_key(|op| match op {
         PlanOp::Remove { .. } => 0,
         PlanOp::Rename { .. } => 1,
-        PlanOp::SetSource { .. } | PlanOp::Add { .. } => 2,
+        PlanOp::SetSource { .. } | PlanOp::SetProperties { .. } | PlanOp::Add { .. } => 2,
     });
     ops
 }
@@ -176,14 +194,15 @@ fn normalise(op: &mut PlanOp) {
     match op {
         PlanOp::SetSource { source, .. } => *source = ScriptText::new(source).into_string(),
         PlanOp::Add { node, .. } => of_node(node),
-        PlanOp::Remove { .. } | PlanOp::Rename { .. } => {}
+        PlanOp::Remove { .. } | PlanOp::Rename { .. } | PlanOp::SetProperties { .. } => {}
     }
 }
 
 /// Take over what the plugin says became of the plan.
 pub(super) fn note_results(decisions: &mut [Decision], results: &[OpResult]) {
-    let by_id: HashMap<&OpId, &OpResult> = results.iter().map(|result| (&result.id, result)).collect();
-    let failed = |id: &OpId| by_id.get(id).is_none_or(|result| result.status != OpStatus::Done);
+    let of_step: HashMap<(&OpId, Option<&str>), &OpResult> =
+        results.iter().map(|result| ((&result.id, result.op.as_deref()), result)).collect();
+    let failed = |id: &OpId| of_step.get(&(id, None)).is_none_or(|result| result.status != OpStatus::Done);
     for decision in decisions {
         if decision.after.as_ref().is_some_and(failed) && decision.write.take().is_some() {
             decision.change.ended(ChangeResult::Skipped, "it did not come back in Studio");
@@ -191,7 +210,9 @@ pub(super) fn note_results(decisions: &mut [Decision], results: &[OpResult]) {
         let Some(op) = decision.op.take() else { continue };
         // What the tree does not have the plugin cannot name.
         let named = decision.place.is_none();
-        note(&mut decision.change, &op, named, by_id.get(&op.subject()).copied());
+        let subject = op.subject();
+        let result = of_step.get(&(&subject, Some(op.name()))).or_else(|| of_step.get(&(&subject, None)));
+        note(&mut decision.change, &op, named, result.copied());
         if decision.change.result != ChangeResult::Planned {
             decision.write = None;
         }
@@ -206,14 +227,14 @@ fn note(change: &mut Change, op: &PlanOp, named: bool, result: Option<&OpResult>
         PlanOp::SetSource { source, .. } => Some(TextHash::of(source)),
         PlanOp::Add { node, .. } => node.source.as_deref().map(TextHash::of),
         PlanOp::Rename { expect, .. } => expect.studio_hash,
-        PlanOp::Remove { .. } => None,
+        PlanOp::Remove { .. } | PlanOp::SetProperties { .. } => None,
     };
     change.studio_hash = match (result.status, op) {
-        (OpStatus::Done, PlanOp::Remove { .. }) => None,
+        (OpStatus::Done, PlanOp::Remove { .. }) | (_, PlanOp::SetProperties { .. }) => None,
         _ => result.hash.or(change.studio_hash),
     };
     let confirms = match op {
-        PlanOp::Remove { .. } | PlanOp::Rename { .. } => true,
+        PlanOp::Remove { .. } | PlanOp::Rename { .. } | PlanOp::SetProperties { .. } => true,
         PlanOp::Add { .. } if !named && result.hash.is_none() => true,
         PlanOp::Add { .. } | PlanOp::SetSource { .. } => result.hash == expected,
     };

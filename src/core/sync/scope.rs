@@ -122,13 +122,30 @@ fn folder_of(file: &str) -> &str {
     }
 }
 
+/// What a comparison did not find equal.
+#[derive(Debug, Default)]
+pub(super) struct Reported {
+    /// Nodes with another text, or with none.
+    pub texts: HashSet<NodeId>,
+    /// Nodes with other properties, or with none.
+    pub properties: HashSet<NodeId>,
+}
+
 /// The nodes that a comparison did not find equal: those it named, and all below a missing one.
-pub(super) fn reported_ids(facts: &[Fact], views: &HashMap<NodeId, NodeView>) -> HashSet<NodeId> {
-    fn add_subtree(node: &NewNode, ids: &mut HashSet<NodeId>) {
-        ids.insert(node.id);
+pub(super) fn reported_ids(facts: &[Fact], views: &HashMap<NodeId, NodeView>) -> Reported {
+    fn add_subtree(node: &NewNode, ids: &mut Vec<NodeId>) {
+        ids.push(node.id);
         node.children.iter().for_each(|child| add_subtree(child, ids));
     }
-    let mut ids: HashSet<NodeId> = facts.iter().filter_map(|fact| fact.id).collect();
-    views.values().filter_map(|view| view.subtree.as_ref()).for_each(|node| add_subtree(node, &mut ids));
-    ids
+    let mut missing: Vec<NodeId> = Vec::new();
+    views.values().filter_map(|view| view.subtree.as_ref()).for_each(|node| add_subtree(node, &mut missing));
+    let mut reported = Reported::default();
+    for fact in facts {
+        let differs = fact.kind == FactKind::Differs;
+        reported.texts.extend(fact.id.filter(|_| !fact.is_of_properties()));
+        reported.properties.extend(fact.id.filter(|_| !differs || !fact.properties.is_empty()));
+    }
+    reported.texts.extend(missing.iter().copied());
+    reported.properties.extend(missing);
+    reported
 }

@@ -2,6 +2,7 @@
 
 mod extras;
 mod merges;
+mod properties;
 mod runs;
 mod schedule;
 mod table;
@@ -16,6 +17,7 @@ use crate::core::{
     ids::TempId,
     protocol::{Below, NewNode, Node, OpStatus, Whose},
     text::TextHash,
+    values::Properties,
 };
 
 const BASE: &str = "return 'base'";
@@ -55,6 +57,7 @@ fn fact(kind: FactKind, id: Option<NodeId>) -> Fact {
         path: "as Studio says it".into(),
         class_name: "ModuleScript".into(),
         studio_hash: None,
+        properties: Properties::new(),
         is_draft: false,
         subtree: None,
         subtree_cut: false,
@@ -75,14 +78,21 @@ fn script(id: NodeId, text: &str) -> (NodeId, NodeView) {
         source: Some(text.into()),
         hash: Some(hash(text)),
         subtree: Some(node),
-        has_more: false,
+        properties: Properties::new(),
     };
     (id, view)
 }
 
 /// A folder of the tree with `children`.
 fn folder(id: NodeId, children: Vec<NewNode>) -> (NodeId, NodeView) {
-    let node = NewNode { id, name: format!("Dir{}", id.0), class_name: "Folder".into(), source: None, children };
+    let node = NewNode {
+        id,
+        name: format!("Dir{}", id.0),
+        class_name: "Folder".into(),
+        source: None,
+        properties: Properties::new(),
+        children,
+    };
     let view = NodeView {
         parent: Some(NodeId(0)),
         path: format!("Root.{}", node.name),
@@ -91,7 +101,7 @@ fn folder(id: NodeId, children: Vec<NewNode>) -> (NodeId, NodeView) {
         source: None,
         hash: None,
         subtree: Some(node),
-        has_more: false,
+        properties: Properties::new(),
     };
     (id, view)
 }
@@ -102,6 +112,7 @@ fn new_script(id: NodeId, text: &str) -> NewNode {
         name: format!("Script{}", id.0),
         class_name: "ModuleScript".into(),
         source: Some(text.into()),
+        properties: Properties::new(),
         children: vec![],
     }
 }
@@ -187,7 +198,7 @@ fn ops(step: Step) -> Vec<PlanOp> {
 }
 
 fn result(id: NodeId, status: OpStatus, text: Option<&str>) -> OpResult {
-    OpResult { id: id.into(), status, hash: text.map(hash), error: None }
+    OpResult { id: id.into(), op: None, status, hash: text.map(hash), error: None }
 }
 
 /// A script of the tree, below the root.
@@ -198,6 +209,7 @@ fn node(id: NodeId, name: &str, text: &str) -> Node {
         name: name.into(),
         class_name: "ModuleScript".into(),
         ignore_unknown: false,
+        properties: Properties::new(),
         hash: Some(hash(text)),
     }
 }

@@ -54,7 +54,7 @@ fn what_lost_its_file_and_is_as_agreed_is_removed_under_the_guard_of_what_it_is(
         (temp_id.as_str(), expect.studio_hash, expect.name.as_deref()),
         ("x-Old", Some(hash(BASE)), Some("Old"))
     );
-    let done = OpResult { id: TempId::from("x-Old").into(), status: OpStatus::Done, hash: None, error: None };
+    let done = OpResult { id: TempId::from("x-Old").into(), op: None, status: OpStatus::Done, hash: None, error: None };
     let receipt = receipt(applied(&mut run, &[done], &mut agreement));
     assert_eq!((receipt.status, receipt.removed, receipt.pushed), (SyncStatus::Success, 1, 0));
 
@@ -150,7 +150,8 @@ fn a_file_that_has_another_name_now_is_a_rename_and_its_base_goes_with_it() {
     let ops = ops(step);
     let [PlanOp::Rename { temp_id: Some(temp_id), id: to, parent, name, .. }] = &ops[..] else { panic!("{ops:?}") };
     assert_eq!((temp_id.as_str(), *to, *parent, name.as_str()), ("x-Old", ID, NodeId(0), "Script1"));
-    let done = OpResult { id: temp_id.clone().into(), status: OpStatus::Done, hash: Some(hash(BASE)), error: None };
+    let done =
+        OpResult { id: temp_id.clone().into(), op: None, status: OpStatus::Done, hash: Some(hash(BASE)), error: None };
     let receipt = receipt(applied(&mut run, &[done], &mut agreement));
     assert_eq!((receipt.status, receipt.renamed, receipt.removed), (SyncStatus::Success, 1, 0));
     assert_eq!(agreement.base(ID), Some(hash(BASE)));

@@ -36,6 +36,8 @@ fn line(direction: Direction, patch_type: PatchType, key: InstanceKey) -> Line {
         fs_path: None,
         disk: (None, None),
         studio: (None, None),
+        properties: None,
+        specified: std::collections::BTreeMap::new(),
         below: Vec::new(),
         was: None,
         then: None,
@@ -211,7 +213,7 @@ fn a_deletion_comes_back_in_studio_and_on_disk() {
         let step = journalled(&mut run, step, &mut agreement);
         let [PlanOp::Add { parent: ROOT, node }] = &ops(step)[..] else { panic!("made again") };
         assert_eq!((node.name.as_str(), node.source.as_deref()), ("Gone", Some(BASE)));
-        let done = OpResult { id: node.id.into(), status: OpStatus::Done, hash: None, error: None };
+        let done = OpResult { id: node.id.into(), op: None, status: OpStatus::Done, hash: None, error: None };
         let step = applied(&mut run, &[done], &mut agreement);
         let Step::Write(writes) = step else { panic!("{step:?}") };
         let [FileWrite::Create { folder, name, text, holds: false, .. }] = &writes[..] else { panic!("{writes:?}") };
@@ -252,7 +254,7 @@ fn a_folder_that_was_deleted_comes_back_with_a_file_for_each_script() {
     let step = journalled(&mut run, step, &mut agreement);
     let [PlanOp::Add { node, .. }] = &ops(step)[..] else { panic!("made again") };
     assert_eq!((node.children.len(), node.children[0].children[0].source.as_deref()), (2, Some(DISK)));
-    let done = OpResult { id: node.id.into(), status: OpStatus::Done, hash: None, error: None };
+    let done = OpResult { id: node.id.into(), op: None, status: OpStatus::Done, hash: None, error: None };
     let Step::Write(writes) = applied(&mut run, &[done], &mut agreement) else { panic!("files") };
     let places: Vec<(String, String, bool)> = writes
         .into_iter()
@@ -283,7 +285,7 @@ fn a_file_is_not_made_again_where_studio_refused_its_script() {
     let (mut run, step) = undo(vec![lost], vec![], [root()], &mut agreement);
     let step = journalled(&mut run, step, &mut agreement);
     let [PlanOp::Add { node, .. }] = &ops(step)[..] else { panic!("made again") };
-    let refused = OpResult { id: node.id.into(), status: OpStatus::Guard, hash: None, error: None };
+    let refused = OpResult { id: node.id.into(), op: None, status: OpStatus::Guard, hash: None, error: None };
     let receipt = receipt(applied(&mut run, &[refused], &mut agreement));
     assert_eq!((receipt.status, receipt.failed), (SyncStatus::Error, 2), "{receipt:?}");
 }
@@ -297,7 +299,7 @@ fn what_was_dropped_in_studio_and_never_had_a_file_comes_back_there_alone() {
     let (mut run, step) = undo(vec![dropped], vec![], [root()], &mut agreement);
     let step = journalled(&mut run, step, &mut agreement);
     let [PlanOp::Add { node, .. }] = &ops(step)[..] else { panic!("made again") };
-    let done = OpResult { id: node.id.into(), status: OpStatus::Done, hash: None, error: None };
+    let done = OpResult { id: node.id.into(), op: None, status: OpStatus::Done, hash: None, error: None };
     let receipt = receipt(applied(&mut run, &[done], &mut agreement));
     assert_eq!((receipt.status, receipt.changes.len()), (SyncStatus::Success, 1));
     assert_eq!(agreement.gone(&module("Mine")), None, "nothing is known of it, so it is never taken for old");
@@ -319,8 +321,12 @@ fn a_pull_that_was_taken_back_is_not_an_old_text_to_the_next_session() {
     let step = journalled(&mut run, step, &mut agreement);
     assert!(matches!(step, Step::Write(_)), "{step:?}");
     run.written(vec![Wrote::Done(Some(hash(BASE)))], &mut agreement);
-    let [crate::core::agreement::News::Restored { base, .. }] = &agreement.take_news()[..] else { panic!("restored") };
-    assert_eq!(*base, Some((Some(hash(BASE)), vec![])), "the store forgets that {STUDIO:?} was ever agreed");
+    let restored = |news| match news {
+        crate::core::agreement::News::Restored { base, .. } => Some(base),
+        crate::core::agreement::News::Agreed(_) => None,
+    };
+    let base = agreement.take_news().into_iter().find_map(restored).expect("restored");
+    assert_eq!(base, Some((Some(hash(BASE)), vec![])), "the store forgets that {STUDIO:?} was ever agreed");
 }
 
 #[test]

@@ -307,7 +307,8 @@ impl Server {
                 News::Agreed(kept) => kept,
                 News::Restored { key, base } => {
                     self.rows.remove(&key);
-                    let row = base.map(|(last, earlier)| (key.clone(), Kept { key, id: None, last, earlier }));
+                    let row =
+                        base.map(|(last, earlier)| (key.clone(), Kept { key, id: None, last, earlier, text: None }));
                     self.rows.extend(row);
                     continue;
                 }

@@ -15,6 +15,7 @@ use crate::core::{
         decision::{Restored, Then},
         plan::listed,
         removals::folder_of,
+        verdicts::others,
     },
     text::TextHash,
 };
@@ -80,23 +81,29 @@ impl Back<'_> {
         if !on_disk.is(text, &line.below) {
             return Some(Decision::unresolved(change, "its file is not as it was then, so it is left as it is"));
         }
-        let made = scripts(node).into_iter().map(|(id, hash)| Then::Made(id, hash));
+        let scripts = scripts(node).into_iter().map(|(id, hash)| Then::Made(id, hash));
+        let others = others(node).into_iter().map(|other| Then::MadeWith(other.id, other.properties.clone()));
+        let made: Vec<Then> = scripts.chain(others).collect();
         let change = change.planned(Direction::Push, PatchType::Add);
         let decision = Decision::new(change).does(PlanOp::Add { parent, node: node.clone() });
-        Some(made.fold(decision, Decision::then))
+        Some(made.into_iter().fold(decision, Decision::then))
     }
 
     /// The instance, made anew in Studio.
     fn in_studio_again(&self, lost: &Lost<'_>, had_file: bool) -> Option<Decision> {
         let Lost { line, key, name, text, parent, folder } = lost;
         let node = self.new_node(lost)?;
-        let mut reason = "its properties and attributes are not brought back; Studio's own undo does".to_owned();
+        let mut reason =
+            "with what files specified of it but references; the rest Studio's own undo brings back".to_owned();
         if had_file && folder.is_none() {
             reason.push_str(". Its file is not either: what it stands below has no folder on disk");
         }
         let change = Change { reason: Some(reason), fs_path: None, ..self.change(line) };
         let change = change.planned(Direction::Push, PatchType::Add);
         let mut decision = Decision::new(change).does(PlanOp::Add { parent: *parent, node }).at(*parent, name);
+        for (key, properties) in &line.specified {
+            decision = decision.then(Then::PropertiesGone(key.clone(), Some(properties.clone())));
+        }
         if folder.is_none() {
             for (script, hash) in lost.scripts() {
                 let known = if script == **key && text.is_some() { line.base } else { Some(Some(hash)) };
@@ -107,20 +114,21 @@ impl Back<'_> {
     }
 
     fn new_node(&self, lost: &Lost<'_>) -> Option<NewNode> {
-        let Lost { line, name, text, .. } = lost;
-        let make = |path: &[String], name: &str, class: &str, side: Side| {
+        let Lost { line, key, name, text, .. } = lost;
+        let make = |path: &[String], name: &str, class: &str, side: Side, key: &InstanceKey| {
             let source = if side.is_some() { Some(self.text(side)?.clone()) } else { None };
             let (name, class_name) = (name.to_owned(), class.to_owned());
-            Some(NewNode { id: self.new_id(path), name, class_name, source, children: Vec::new() })
+            let properties = line.specified.get(key).cloned().unwrap_or_default();
+            Some(NewNode { id: self.new_id(path), name, class_name, source, properties, children: Vec::new() })
         };
-        let mut top = make(&[], name, &line.class_name, *text)?;
-        for one in &line.below {
+        let mut top = make(&[], name, &line.class_name, *text, key)?;
+        for (one, key) in line.below.iter().zip(line.keys_below(key)) {
             let (own, above) = one.path.split_last()?;
             let mut parent = &mut top;
             for step in above {
                 parent = parent.children.iter_mut().find(|child| child.name == *step)?;
             }
-            parent.children.push(make(&one.path, own, &one.class_name, one.studio_hash)?);
+            parent.children.push(make(&one.path, own, &one.class_name, one.studio_hash, &key)?);
         }
         Some(top)
     }
@@ -129,7 +137,10 @@ impl Back<'_> {
     fn files(&self, lost: &Lost<'_>, op: Option<OpId>) -> Vec<Decision> {
         let Some(folder) = &lost.folder else { return Vec::new() };
         let mut all = Vec::new();
-        for Item { path, key, class, text } in lost.items() {
+        let items = lost.items();
+        let with_file: Vec<bool> = items.iter().map(|item| item.had_file(&items)).collect();
+        let items = items.into_iter().zip(with_file).filter_map(|(item, had_file)| had_file.then_some(item));
+        for Item { path, key, class, text } in items {
             let Some((name, above)) = path.split_last() else { continue };
             let folder = above.iter().fold(folder.clone(), |folder, name| below(&folder, name));
             let holds =
@@ -163,6 +174,22 @@ struct Item<'a> {
     key: InstanceKey,
     class: &'a str,
     text: Side,
+}
+
+impl Item<'_> {
+    /// Neither a script nor a folder: such a one lies in a model, whose file is not kept.
+    fn is_of_model(&self) -> bool {
+        self.text.is_none() && self.class != "Folder"
+    }
+
+    /// A file or a folder of its own stood for it.
+    fn had_file(&self, all: &[Self]) -> bool {
+        let above = |other: &&Self| other.path.len() < self.path.len() && self.path.starts_with(&other.path);
+        let below = |other: &&Self| other.path.starts_with(&self.path);
+        let holds_script = || all.iter().filter(below).any(|other| other.text.is_some());
+        let holds_model = || all.iter().filter(below).any(Self::is_of_model);
+        !all.iter().filter(above).any(Self::is_of_model) && (holds_script() || !holds_model())
+    }
 }
 
 impl Lost<'_> {

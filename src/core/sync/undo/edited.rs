@@ -14,7 +14,7 @@ impl Back<'_> {
         let Some((id, view)) = self.node(line) else {
             return Some(Decision::unresolved(change, "it is not in the project any more"));
         };
-        let fact = self.fact(id);
+        let fact = self.fact(id).filter(|fact| !fact.is_of_properties());
         let disk = view.hash;
         let studio = fact.map_or(disk, |fact| fact.studio_hash);
         (change.id, change.disk_hash, change.studio_hash) = (Some(id), disk, studio);

@@ -9,7 +9,11 @@ use crate::core::{
     journal::Line,
     paths::InstanceKey,
     protocol::{Expected, NewNode, PlanOp, Whose},
-    sync::{Decision, Direction, FileWrite, PatchType, decision::Restored},
+    sync::{
+        Decision, Direction, FileWrite, PatchType,
+        decision::{Restored, Then},
+        verdicts::others,
+    },
 };
 
 impl Back<'_> {
@@ -79,10 +83,11 @@ impl Back<'_> {
 
 /// To have had nothing is what a file that is new for Studio begins with.
 fn restored(decision: Decision, line: &Line, (id, node): (NodeId, &NewNode)) -> Decision {
-    scripts(node).into_iter().fold(decision, |decision, (script, hash)| {
+    let decision = scripts(node).into_iter().fold(decision, |decision, (script, hash)| {
         let base = line.base.filter(|_| script == id).unwrap_or(None);
         decision.restores(Restored::Node(script), Some(base), Some(hash))
-    })
+    });
+    others(node).into_iter().fold(decision, |decision, other| decision.then(Then::RestoreProperties(other.id, None)))
 }
 
 /// Why it is not removed again.

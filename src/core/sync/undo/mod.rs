@@ -9,6 +9,7 @@ mod deleted;
 mod edited;
 mod look;
 mod made;
+mod properties;
 mod renamed;
 
 use std::collections::{HashMap, HashSet};
@@ -85,10 +86,13 @@ pub(super) fn decide(
 ) -> Vec<Decision> {
     let back = Back { recalled, facts, views, agreement };
     let lines = recalled.entry.changes.iter().rev();
-    lines
-        .filter(|line| line.result.is_none_or(|result| result == ChangeResult::Done))
-        .flat_map(|line| back.line(line))
-        .collect()
+    // Of properties some may have been set where others were refused.
+    let is_meant = |line: &&Line| {
+        line.result.is_none_or(|result| {
+            result == ChangeResult::Done || (result == ChangeResult::Failed && line.properties.is_some())
+        })
+    };
+    lines.filter(is_meant).flat_map(|line| back.line(line)).collect()
 }
 
 /// Both sides are as they were before; only what counts as agreed is not.
@@ -103,6 +107,9 @@ impl Back<'_> {
         let mut before = before.chain(removed.filter_map(|one| one.studio_hash));
         if line.patch_type != PatchType::Rename && before.any(|hash| !self.recalled.texts.contains_key(&hash)) {
             return vec![Decision::unresolved(self.change(line), "the text that it had is not kept any more")];
+        }
+        if let Some(set) = &line.properties {
+            return self.set_back(line, set).into_iter().collect();
         }
         match (line.direction, line.patch_type) {
             (_, PatchType::Remove) => self.bring_back(line),
