@@ -37,15 +37,14 @@ impl Worker {
         let folder = self.session.project().folder.clone();
         let sources = self.session.sources();
         let checked = match write {
-            FileWrite::Replace { path, base, .. } | FileWrite::Remove { path, base } => {
-                files::check_held(&sources, &folder.join(path), base)
-            }
+            FileWrite::Replace { path, base, .. } => files::check_held(&sources, &folder.join(path), base),
+            FileWrite::Remove { path, base } => files::removable(&sources, &folder.join(path), base).map(drop),
             FileWrite::Create { folder: within, name, class, holds: false, .. } if folder.join(&within).is_dir() => {
                 files::check_create(&sources, &folder.join(within), &name, script_file(&class))
             }
             FileWrite::Move { path, base, folder: within, name, class, .. } => {
-                let held = files::check_held(&sources, &folder.join(path), base);
-                held.and_then(|()| files::check_create(&sources, &folder.join(within), &name, script_file(&class)))
+                let held = files::removable(&sources, &folder.join(path), base);
+                held.and_then(|_| files::check_create(&sources, &folder.join(within), &name, script_file(&class)))
             }
             FileWrite::Create { .. } | FileWrite::Folder { .. } | FileWrite::Instance { .. } => Ok(()),
         };

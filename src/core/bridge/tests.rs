@@ -15,7 +15,7 @@ mod trees;
 mod turns;
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -109,6 +109,13 @@ impl Rig {
                     | Effect::Clear { .. } => {}
                     Effect::Work { run, work: Work::Begin(draft) } => {
                         let done = Worked::Begun(Begun::Entry(1, draft.entry));
+                        events.push_back(Event::Worked { run, done });
+                    }
+                    Effect::Work { run, work: Work::History(_) } => {
+                        events.push_back(Event::Worked { run, done: Worked::History(BTreeSet::new()) });
+                    }
+                    Effect::Work { run, work: Work::Check(writes) } => {
+                        let done = Worked::Checked(vec![None; writes.len()]);
                         events.push_back(Event::Worked { run, done });
                     }
                     Effect::Work { run, work: Work::Conclude { .. } } => {

@@ -87,8 +87,7 @@ fn restored(decision: Decision, line: &Line, (id, node): (NodeId, &NewNode)) -> 
         let base = line.base.filter(|_| script == id).unwrap_or(None);
         decision.restores(Restored::Node(script), Some(base), Some(hash))
     });
-    let nothing = others(node).into_iter().map(|other| Then::RestoreProperties(other.id, None));
-    nothing.fold(decision, Decision::then)
+    others(node).into_iter().fold(decision, |decision, other| decision.then(Then::RestoreProperties(other.id, None)))
 }
 
 /// Why it is not removed again.
