@@ -39,7 +39,7 @@ fn written(frame: &PluginFrame) -> Map<String, Value> {
             json!({ "type": "roblox_log", "message": message, "level": level, "logicalId": logical_id })
         }
         PluginFrame::Attach { logical_id, role, player } => {
-            let role = role.map_or(json!("client"), |role| json!(role));
+            let role = role.map_or_else(|| "client".to_owned(), |role| role.to_string());
             json!({ "type": "attach", "logicalId": logical_id, "role": role, "player": player })
         }
         PluginFrame::Detach { logical_id } => json!({ "type": "detach", "logicalId": logical_id }),

@@ -61,12 +61,8 @@ impl Wire {
         }
     }
 
-    /// The request was too large to be sent after all, if it was not read yet. On a link that is being
-    /// closed it no longer matters: it may have been sent on another.
+    /// The request was too large to be sent after all, if it was not read yet.
     pub fn takes_back(&mut self, id: &RequestId) -> bool {
-        if self.closing {
-            return false;
-        }
         let before = self.to_plugin.len();
         self.to_plugin.retain(|frame| !matches!(frame, ServerFrame::Request(request) if request.request_id == *id));
         self.to_plugin.len() < before

@@ -216,6 +216,15 @@ impl World {
         });
     }
 
+    /// A request was too large. What is so for one link is so for each.
+    fn not_sent(&mut self, which: usize) {
+        if let Some(id) = self.sent.keys().nth(which).filter(|id| !self.ran.contains(*id)).cloned()
+            && self.wires.values_mut().filter_map(|wire| wire.takes_back(&id).then_some(())).count() > 0
+        {
+            self.event(Event::NotSent { request: Some(id), size: 20_000_000 });
+        }
+    }
+
     fn noise(&mut self, index: usize, which: usize) {
         self.plugins[index].says.push_back(noise(which));
     }
