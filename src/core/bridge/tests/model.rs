@@ -142,9 +142,9 @@ fn any_scene(random: &mut Random) -> Vec<Do> {
         1 => works(random.plugin(), random.below(4)),
         3 => works(PLAYS, 4 + random.below(3)),
         2 => is_away(random.plugin(), random.time(16_000)),
-        3 => syncs_at_once(random.plugin()),
-        4 => outlasts_its_caller(random.plugin()),
-        5 if random.below(4) == 0 => outlasts_its_server(random.plugin()),
+        4 => syncs_at_once(random.plugin()),
+        5 => outlasts_its_caller(random.plugin()),
+        6 if random.below(4) == 0 => outlasts_its_server(random.plugin()),
         _ => vec![any_do(random)],
     }
 }
