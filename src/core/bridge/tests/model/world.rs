@@ -121,15 +121,6 @@ impl World {
         self.transmit();
     }
 
-    /// What is too large for one link is so for each.
-    fn not_sent(&mut self, which: usize) {
-        if let Some(id) = self.sent.keys().nth(which).filter(|id| !self.ran.contains(*id)).cloned()
-            && self.wires.values_mut().filter_map(|wire| wire.takes_back(&id).then_some(())).count() > 0
-        {
-            self.event(Event::NotSent { request: Some(id), size: 20_000_000 });
-        }
-    }
-
     pub(super) fn event(&mut self, event: Event) {
         self.events += 1;
         let out = self.rig.event(event);
