@@ -14,7 +14,10 @@ use tokio::{
     sync::watch,
 };
 
-use crate::support::{Agent, TestServer, demo, headless};
+use crate::{
+    kill::call,
+    support::{Agent, TestServer, demo, headless, until},
+};
 
 /// No step of this takes longer: 11 s to notice, 30 s to give up, 15 s to wait for a return.
 const BOUND: std::time::Duration = std::time::Duration::from_secs(60);
@@ -111,18 +114,18 @@ async fn c54_a_half_open_link_is_noticed_and_comes_back_and_each_call_learns_the
     let Linked { _project, server, gate, studio } = linked().await;
     let agent = server.agent();
     // One runs while the link falls silent, and ends in the silence.
-    let during = tokio::spawn(async move { agent.call("run_code", count("during", 3, 60)).await });
-    crate::support::until("it runs", || async { times(&studio, "began").await == json!(true) }).await;
+    let during = tokio::spawn(call(agent.port, "run_code", count("during", 3, 60)));
+    until("it runs", || async { times(&studio, "began").await == json!(true) }).await;
     gate.fall();
     // One reads, so it does not wait for its turn: it is sent into the silence, and gives up in it.
     let lost = agent.call("get_studio_mode", json!({})).await;
     assert_eq!(lost.structure["error"]["code"], "outcome_unknown", "{}", lost.text);
-    let after = tokio::spawn(async move { agent.call("run_code", count("after", 0, 60)).await });
+    let after = tokio::spawn(call(agent.port, "run_code", count("after", 0, 60)));
     until_link(agent, &json!("silent")).await;
     until_link(agent, &json!("live")).await;
-    for (call, key) in [(during, "during"), (after, "after")] {
-        let told = call.await.expect("no panic");
-        assert_eq!(told.structure["returns"], json!([key]), "{key}: {}", told.text);
+    for (calling, key) in [(during, "during"), (after, "after")] {
+        let answer = calling.await.expect("no panic").expect("the server lives");
+        assert_eq!(answer["returns"], json!([key]), "{key}: {answer}");
         assert_eq!(times(&studio, key).await, json!(1), "{key} ran once");
     }
     assert_eq!(agent.eval("return 'alive'").await, json!("alive"));
@@ -132,19 +135,19 @@ async fn c54_a_half_open_link_is_noticed_and_comes_back_and_each_call_learns_the
 async fn c54_a_half_open_link_whose_studio_never_returns_is_given_up_and_its_calls_are_settled() {
     let Linked { _project, server, gate, studio } = linked().await;
     let agent = server.agent();
-    let running = tokio::spawn(async move { agent.call("run_code", count("running", 600, 600)).await });
-    crate::support::until("it runs", || async { times(&studio, "began").await == json!(true) }).await;
-    let queued = tokio::spawn(async move { agent.call("run_code", count("queued", 0, 600)).await });
+    let running = tokio::spawn(call(agent.port, "run_code", count("running", 600, 600)));
+    until("it runs", || async { times(&studio, "began").await == json!(true) }).await;
+    let queued = tokio::spawn(call(agent.port, "run_code", count("queued", 0, 600)));
     gate.fall();
     drop(studio);
     until_link(agent, &json!("silent")).await;
     until_link(agent, &json!("reconnecting")).await;
     let told = agent.call("run_code", json!({ "command": "return 1" })).await;
     assert_eq!(told.structure["error"]["code"], "reconnecting", "a new call fails at once: {}", told.text);
-    let told = queued.await.expect("no panic");
-    assert_eq!(told.structure["error"]["code"], "reconnecting", "what waited for its turn: {}", told.text);
-    let told = running.await.expect("no panic");
-    assert_eq!(told.structure["error"]["code"], "outcome_unknown", "what was sent: {}", told.text);
+    let answer = queued.await.expect("no panic").expect("the server lives");
+    assert_eq!(answer["error"]["code"], "reconnecting", "what waited for its turn: {answer}");
+    let answer = running.await.expect("no panic").expect("the server lives");
+    assert_eq!(answer["error"]["code"], "outcome_unknown", "what was sent: {answer}");
     until_link(agent, &Value::Null).await;
     let told = agent.call("run_code", json!({ "command": "return 1" })).await;
     assert_eq!(told.structure["error"]["code"], "no_studio", "{}", told.text);

@@ -6,7 +6,10 @@ use std::{
     net::TcpListener,
     path::Path,
     process::{Child, Stdio},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -55,9 +58,16 @@ pub fn serve_through(project: &Path, port: u16, proxy: u16) -> Killed {
     Killed(child)
 }
 
+/// A port for a server that comes and goes: none of those that the system hands out meanwhile.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("an address").port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = std::process::id() * 64 + NEXT.fetch_add(1, Ordering::Relaxed);
+        let port = u16::try_from(20_000 + number % 12_000).expect("below 32,000");
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// Call a tool of a server that may die meanwhile. `None`: it did.
