@@ -140,7 +140,6 @@ async fn both_write_the_same() {
             let renamed = InstanceUpdate { changed_name: Some("Omega".to_owned()), ..update(id("Alpha"), &[]) };
             Request { updated: vec![renamed, update(id("Gamma"), std::slice::from_ref(&disabled))], ..nothing() }
         };
-        told.push(side.ask(|id| Request { removed: vec![id("Gamma")], ..nothing() }, false).await);
         let new = HashMap::from([("Name".to_owned(), "New".to_owned())]);
         told.push(
             side.ask(|id| Request { added: HashMap::from([(id("Kit"), new.clone())]), ..nothing() }, false).await,
@@ -159,5 +158,19 @@ async fn both_write_the_same() {
     assert_eq!(answers[0], answers[1]);
     let refused: Vec<&str> = answers[0].iter().map(|answer| answer.as_deref().unwrap_or("done")).collect();
     let bad = "/api/write: 400 Bad Request";
-    assert_eq!(refused[..8], ["done", "done", "done", "done", bad, bad, "done", bad]);
+    assert_eq!(refused[..7], ["done", "done", "done", bad, bad, "done", bad]);
+}
+
+/// On purpose: what is deleted in Studio is deleted on disk.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_deletes_and_the_other_says_that_it_did() {
+    for (side, stays) in [(Side::ours().await, false), (Side::stock().await, true)] {
+        let told = side.ask(|id| Request { removed: vec![id("Gamma")], ..nothing() }, false).await;
+        assert_eq!(told, None);
+        // An edit that comes after it is written after it.
+        let edit = |id: &dyn Fn(&str) -> Ref| update(id("Alpha"), &[("Source", Variant::from("return 'after'\n"))]);
+        assert_eq!(side.ask(|id| Request { updated: vec![edit(id)], ..nothing() }, false).await, None);
+        side.until("src/Alpha.luau", "return 'after'\n").await;
+        assert_eq!(side.path("src/Gamma.server.luau").exists(), stays);
+    }
 }
