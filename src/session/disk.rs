@@ -131,8 +131,14 @@ pub(super) fn read(path: &Path) -> io::Result<(Vec<u8>, Stamp)> {
     if metadata.len() > MAX_FILE_BYTES {
         return Err(io::Error::other(too_large()));
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
-    file.by_ref().take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+    // In one piece, with room for one byte more: where that stays empty, this was the end.
+    let mut bytes = vec![0; usize::try_from(metadata.len()).unwrap_or_default() + 1];
+    let read = file.read(&mut bytes)?;
+    let is_all = read + 1 == bytes.len();
+    bytes.truncate(read);
+    if !is_all {
+        file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+    }
     Ok((bytes, Stamp::of(&metadata)))
 }
 
@@ -147,21 +153,6 @@ pub(super) fn read_written(path: &Path, mut contents: (Vec<u8>, Stamp)) -> io::R
         contents = read(path)?;
     }
     Ok(contents)
-}
-
-/// Read many files at once. Answers in the order asked.
-pub(super) fn read_all(paths: &[PathBuf]) -> Vec<io::Result<(Vec<u8>, Stamp)>> {
-    let workers = std::thread::available_parallelism().map_or(2, usize::from).clamp(1, 8);
-    if paths.len() < 64 || workers == 1 {
-        return paths.iter().map(|path| read(path)).collect();
-    }
-    std::thread::scope(|scope| {
-        let chunks: Vec<_> = paths
-            .chunks(paths.len().div_ceil(workers))
-            .map(|chunk| scope.spawn(move || chunk.iter().map(|path| read(path)).collect::<Vec<_>>()))
-            .collect();
-        chunks.into_iter().flat_map(|chunk| chunk.join().expect("reading a file does not panic")).collect()
-    })
 }
 
 /// Where `path` is once links are resolved, as far as it exists.

@@ -8,9 +8,10 @@ use std::{
 
 use librojo::{DEFAULT_PROJECT_NAMES, InstanceContext, InstanceSnapshot, Project};
 use rbx_dom_weak::types::Ref;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{broadcast, watch as latest};
 
 use super::{
+    graft,
     mirror::{self, Changes, Mirror, Trust},
     plain::PlainScripts,
     problems::{self, Health, Problem, ProblemKind},
@@ -18,6 +19,7 @@ use super::{
     state::{Shared, State},
     targets::{Job, Kind, Planner},
     types::{ProjectInfo, SessionError},
+    watch::Watch,
     wire,
 };
 
@@ -32,8 +34,8 @@ pub(super) struct Board {
     pub problems: Shared<Vec<Problem>>,
     /// What the `$path`s of all project files name.
     pub roots: Shared<Vec<PathBuf>>,
-    pub cursor: watch::Sender<u32>,
-    pub health: watch::Sender<Health>,
+    pub cursor: latest::Sender<u32>,
+    pub health: latest::Sender<Health>,
     pub paths: broadcast::Sender<Arc<Vec<PathBuf>>>,
     /// The files in memory.
     pub files: memofs::InMemoryFs,
@@ -50,10 +52,11 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// Read the project at `path` and make its tree.
-    pub fn open(path: &Path) -> Result<Self, SessionError> {
+    /// Read the project at `path`, each folder once `watch` follows it, and make its tree.
+    pub fn open(path: &Path, watch: Watch) -> Result<Self, SessionError> {
         let file = find_project(path)?;
-        let mut mirror = Mirror::new(file.clone());
+        graft::warm_up();
+        let mut mirror = Mirror::new(file.clone(), watch);
         mirror.refresh_all(Trust::Exact);
         let broken = |detail: String| SessionError::BrokenProject { file: file.clone(), detail };
         mirror.break_cycles().map_err(broken)?;
@@ -71,8 +74,8 @@ impl Engine {
             project: Shared::new(project),
             problems: Shared::new(mirror.problems()),
             roots: Shared::new(mirror.roots.named()),
-            cursor: watch::channel(0).0,
-            health: watch::channel(Health::Live).0,
+            cursor: latest::channel(0).0,
+            health: latest::channel(Health::Live).0,
             paths: broadcast::channel(256).0,
             files: mirror.fs.clone(),
             plain: mirror.plain.clone(),

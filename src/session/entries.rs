@@ -66,10 +66,6 @@ impl Entries {
         self.folders.get(path)
     }
 
-    pub fn folders(&self) -> impl Iterator<Item = &Folder> {
-        self.folders.values()
-    }
-
     pub fn file(&self, path: &Path) -> Option<&KnownFile> {
         match self.folders.get(path.parent()?) {
             Some(folder) => folder.children.get(path.file_name()?)?.as_ref(),

@@ -1,10 +1,10 @@
 //! Plain scripts → instances, in the snapshots that librojo made without them.
 
-use std::{collections::HashMap, ffi::OsStr, path::Path};
+use std::{collections::HashMap, ffi::OsStr, path::Path, thread};
 
 use librojo::{InstanceContext, InstanceSnapshot, snapshot_from_vfs};
 use memofs::{InMemoryFs, Vfs, VfsSnapshot};
-use rbx_dom_weak::{types::Variant, ustr};
+use rbx_dom_weak::{Ustr, types::Variant, ustr};
 
 use super::{
     globs::is_ignored,
@@ -17,11 +17,12 @@ pub(super) struct Grafter<'a> {
     /// What the samples belong to.
     context: InstanceContext,
     samples: HashMap<&'static str, Option<InstanceSnapshot>>,
+    source: Ustr,
 }
 
 impl<'a> Grafter<'a> {
     pub fn new(scripts: &'a PlainScripts) -> Self {
-        Self { scripts, context: InstanceContext::new(), samples: HashMap::new() }
+        Self { scripts, context: InstanceContext::new(), samples: HashMap::new(), source: ustr("Source") }
     }
 
     /// Put in what is missing at and below `snapshot`.
@@ -72,11 +73,18 @@ impl<'a> Grafter<'a> {
         let mut script = sample.clone()?;
         script.name = name.to_owned().into();
         let text = if text.contains('\r') { text.replace("\r\n", "\n") } else { text.to_owned() };
-        script.properties.insert(ustr("Source"), Variant::String(text));
+        script.properties.insert(self.source, Variant::String(text));
         script.metadata.instigating_source = Some(path.into());
         script.metadata.relevant_paths = vec![path.to_path_buf()];
         Some(script)
     }
+}
+
+/// Let librojo unpack what it knows of Roblox's classes, which takes it some milliseconds once, beside
+/// what else goes on.
+pub(super) fn warm_up() {
+    let unpack = || _ = sample(&InstanceContext::new(), Path::new("/warm-up.luau"));
+    _ = thread::Builder::new().name("warm-up".to_owned()).spawn(unpack); // without, it comes later
 }
 
 /// What librojo makes of an empty script at `path`.

@@ -81,8 +81,8 @@ pub(super) struct Mirror {
 }
 
 impl Mirror {
-    /// An empty one for the project at `file`.
-    pub fn new(file: PathBuf) -> Self {
+    /// An empty one for the project at `file`, which will follow what it reads with `watch`.
+    pub fn new(file: PathBuf, watch: Watch) -> Self {
         let fs = InMemoryFs::new();
         Self {
             vfs: Vfs::new(fs.clone()),
@@ -94,7 +94,7 @@ impl Mirror {
             problems: BTreeMap::new(),
             originals: HashMap::new(),
             withdrawn: BTreeMap::new(),
-            watch: Watch::off(),
+            watch,
             trust: Trust::Exact,
         }
     }
@@ -186,20 +186,6 @@ impl Mirror {
     /// Whether `path` is a folder.
     pub fn is_folder(&self, path: &Path) -> bool {
         self.entries.folder(path).is_some()
-    }
-
-    /// Follow the files with `watch` from here on.
-    pub fn follow(&mut self, watch: Watch) {
-        self.watch = watch;
-        for folder in self.entries.folders() {
-            self.watch.arm(&folder.real);
-        }
-        for target in self.links.values() {
-            self.watch.arm_above(target, None);
-        }
-        for root in self.roots.all() {
-            self.watch.arm_above(root, Some(self.roots.folder()));
-        }
     }
 
     /// Read project files that are new or changed until no further roots turn up, and let go of

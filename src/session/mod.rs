@@ -5,8 +5,10 @@
 //!      -> isolate (snapshot, by librojo) -> graft (its scripts) -> reconcile -> state (tree, cursor, history) -> readers
 //! ```
 //!
-//! One thread does all of that ([`run`]); readers share the state with it. Besides the command
-//! line and the embedded plugin, only this folder and `rojo_api` name librojo.
+//! One thread does all of that ([`run`]), and others read many files for it ([`reader`]). A folder is
+//! watched before it is listed, from the start on: so the project is read once, and what is saved meanwhile
+//! is a signal that waits until it is. Whoever reads the tree shares the state with the one thread.
+//! Besides the command line and the embedded plugin, only this folder and `rojo_api` name librojo.
 
 mod check;
 mod depth;
@@ -15,9 +17,16 @@ mod engine;
 mod entries;
 mod globs;
 mod graft;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod inotify;
 mod isolate;
 mod jsonc;
 mod mirror;
+#[cfg_attr(
+    any(target_os = "linux", target_os = "android"),
+    expect(dead_code, reason = "what other systems use is compiled everywhere, so that it stays whole")
+)]
+mod notified;
 mod own_files;
 mod pending;
 mod plain;
@@ -25,6 +34,7 @@ mod problems;
 mod projects;
 mod query;
 mod readback;
+mod reader;
 mod reconcile;
 mod refs;
 mod roots;

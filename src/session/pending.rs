@@ -19,6 +19,12 @@ const BUSY: Duration =
 /// What follows closely on something that was acted on is gathered for so long.
 const GATHER: Duration = Duration::from_millis(25);
 
+/// As long as more comes within this time, it is gathered on: many files at once are one change.
+const FLOW: Duration = Duration::from_millis(10);
+
+/// But no longer than this.
+const MOST_GATHER: Duration = Duration::from_millis(150);
+
 /// Looking at everything takes its time; a watcher that keeps failing must not take all of it.
 const BETWEEN_RESCANS: Duration = Duration::from_millis(500);
 
@@ -29,6 +35,8 @@ pub(super) struct Pending {
     busy: BTreeMap<PathBuf, Instant>,
     gone: BTreeMap<PathBuf, Instant>,
     gathered_until: Option<Instant>,
+    /// When gathering ends at the latest.
+    gather_limit: Option<Instant>,
     /// When to look at everything.
     rescan: Option<Instant>,
     no_rescan_until: Option<Instant>,
@@ -37,6 +45,9 @@ pub(super) struct Pending {
 impl Pending {
     /// Take in what the watcher says.
     pub fn note(&mut self, signal: &Signal, now: Instant) {
+        if matches!(signal, Signal::Look(_) | Signal::Moved { .. }) {
+            self.gather_on(now);
+        }
         match signal {
             Signal::Look(path) => {
                 self.busy.remove(path);
@@ -65,6 +76,14 @@ impl Pending {
                 }
             }
             Signal::Lost(_) => _ = self.rescan.get_or_insert(self.no_rescan_until.map_or(now, |until| until.max(now))),
+        }
+    }
+
+    fn gather_on(&mut self, now: Instant) {
+        if let (Some(until), Some(limit)) = (&mut self.gathered_until, self.gather_limit)
+            && now < *until
+        {
+            *until = (*until).max(now + FLOW).min(limit);
         }
     }
 
@@ -108,6 +127,7 @@ impl Pending {
         self.ready = ready.into_iter().chain(replaced).collect();
         if !self.ready.is_empty() {
             self.gathered_until = Some(now + GATHER);
+            self.gather_limit = Some(now + MOST_GATHER);
         }
         std::mem::take(&mut self.ready).into_iter().collect()
     }
@@ -166,6 +186,25 @@ mod tests {
         assert!(take(&mut pending, start + ms(2)).is_empty());
         assert_eq!(pending.due(), Some(start + GATHER));
         assert_eq!(take(&mut pending, start + GATHER), ["b.luau", "c.luau"]);
+    }
+
+    #[test]
+    fn many_files_at_once_are_gathered_until_they_end_but_not_for_ever() {
+        let (mut pending, start) = (Pending::default(), clock::now());
+        let name = |number: u64| format!("{number:03}.luau");
+        pending.note(&Signal::Look(name(0).into()), start);
+        assert_eq!(take(&mut pending, start).len(), 1);
+        for number in 1..=40 {
+            pending.note(&Signal::Look(name(number).into()), start + ms(number));
+            assert!(take(&mut pending, start + ms(number)).is_empty());
+        }
+        assert_eq!(pending.due(), Some(start + ms(40) + FLOW), "when no more have come for a while");
+        assert_eq!(take(&mut pending, start + ms(40) + FLOW).len(), 40);
+        let start = start + ms(40) + FLOW;
+        for number in 0..200 {
+            pending.note(&Signal::Look(name(number).into()), start + ms(number));
+        }
+        assert_eq!(pending.due(), Some(start + MOST_GATHER), "somebody who never ends keeps nobody waiting");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! References between instances: from the ids of one snapshot to the ids of the tree, and by the
 //! names that `Rojo_Id` and `Rojo_Target_<property>` attributes give.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::LazyLock};
 
 use librojo::{InstanceSnapshot, REF_ID_ATTRIBUTE_NAME, REF_POINTER_ATTRIBUTE_PREFIX, RojoRef, RojoTree};
 use rbx_dom_weak::{
@@ -93,7 +93,8 @@ fn pointers_of(properties: &UstrMap<Variant>) -> Vec<Pointer> {
 }
 
 fn attributes(properties: &UstrMap<Variant>) -> Option<&Attributes> {
-    match properties.get(&ustr("Attributes")) {
+    static NAME: LazyLock<Ustr> = LazyLock::new(|| ustr("Attributes"));
+    match properties.get(&*NAME) {
         Some(Variant::Attributes(attributes)) => Some(attributes),
         _ => None,
     }

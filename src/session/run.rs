@@ -19,7 +19,7 @@ use super::{
     problems::Health,
     readback::ReadAs,
     types::SessionError,
-    watch::{Signal, Watch},
+    watch::{EACH_FOLDER, Signal, Watch},
 };
 use crate::clock;
 
@@ -52,7 +52,8 @@ pub(super) fn start(path: &Path, signals: Signals) -> Result<(Arc<Board>, Sender
     let (commands, inbox) = crossbeam_channel::unbounded();
     let (ready, opened) = bounded(1);
     let path = path.to_path_buf();
-    let follow = move || match Engine::open(&path) {
+    let (sender, signals) = signals;
+    let follow = move || match Engine::open(&path, Watch::new(sender)) {
         Ok(engine) => {
             _ = ready.send(Ok(Arc::clone(&engine.board))); // the caller waits
             Run::new(engine, inbox, signals).until_the_end();
@@ -72,8 +73,6 @@ struct Run {
     commands: Receiver<Command>,
     signals: Receiver<Signal>,
     panics: VecDeque<Instant>,
-    /// Handed to the watcher when the thread starts to follow.
-    sender: Option<Sender<Signal>>,
 }
 
 /// What woke the thread.
@@ -86,9 +85,8 @@ enum Woken {
 }
 
 impl Run {
-    fn new(engine: Engine, commands: Receiver<Command>, (sender, signals): Signals) -> Self {
-        let pending = Pending::default();
-        Self { engine, pending, commands, signals, panics: VecDeque::new(), sender: Some(sender) }
+    fn new(engine: Engine, commands: Receiver<Command>, signals: Receiver<Signal>) -> Self {
+        Self { engine, pending: Pending::default(), commands, signals, panics: VecDeque::new() }
     }
 
     fn until_the_end(mut self) {
@@ -117,14 +115,13 @@ impl Run {
 
     /// Returns when nobody holds the session any more.
     fn follow(&mut self) {
-        // The project was read unwatched, which is faster: so what changed meanwhile is still to
-        // be seen.
-        if let Some(sender) = self.sender.take() {
-            self.engine.mirror.follow(Watch::new(sender));
-            self.look_at_all(Engine::apply);
-        } else {
+        if !self.panics.is_empty() {
             self.engine.mirror.watch.lost_all();
             self.look_at_all(Engine::remake_all);
+        } else if !EACH_FOLDER {
+            // Where one watch covers much, setting the next may interrupt it: what was saved then is
+            // still to be seen.
+            self.look_at_all(Engine::apply);
         }
         loop {
             match self.wait() {

@@ -1,10 +1,12 @@
-//! One look at the disk, from a path downwards: what is found there goes into the mirror.
+//! One look at the disk, from a path downwards: what is found there goes into the mirror. Folders are
+//! watched, then listed; the files in them are read beside that, and taken in when all folders were listed.
 
 use std::{
     collections::BTreeMap,
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
+    thread,
 };
 
 use librojo::Project;
@@ -15,18 +17,11 @@ use super::{
     disk::{self, Seen, Stamp, What},
     entries::Folder,
     mirror::{Changes, Mirror, Trust, is_script},
+    reader::{Read, Reader, Wanted},
 };
 
 /// Folders nested deeper are cut off: librojo recurses, and a stack is finite.
 const MAX_DEPTH: usize = 128;
-
-/// Files found by a walk, to be read together.
-#[derive(Default)]
-struct Found {
-    files: Vec<PathBuf>,
-    /// For each, whether its folder is new: what is in that is not touched on its own.
-    inside_new: Vec<bool>,
-}
 
 /// Where a walk is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,18 +34,16 @@ enum Within {
 
 impl Mirror {
     pub(super) fn refresh_tree(&mut self, path: &Path, changes: &mut Changes) {
-        let mut found = Found::default();
-        self.visit(path, disk::look(path), Within::Nothing, &mut found, changes);
-        let contents = disk::read_all(&found.files);
-        for ((path, inside_new), mut contents) in found.files.iter().zip(found.inside_new).zip(contents) {
-            if self.trust == Trust::Exact && self.holds(path) {
-                contents = contents.and_then(|contents| disk::read_written(path, contents));
+        thread::scope(|scope| {
+            let mut reader = Reader::new(scope);
+            self.visit(path, disk::look(path), Within::Nothing, &mut reader, changes);
+            for Read { wanted, contents } in reader.finish() {
+                self.take_in(&wanted, contents, changes);
             }
-            self.take_in(path, contents, inside_new, changes);
-        }
+        });
     }
 
-    fn visit(&mut self, path: &Path, seen: Seen, within: Within, found: &mut Found, changes: &mut Changes) {
+    fn visit(&mut self, path: &Path, seen: Seen, within: Within, reader: &mut Reader<'_, '_>, changes: &mut Changes) {
         self.problems.remove(path);
         let leads_to = match &seen.link {
             Some(target) => Some(target.clone()),
@@ -68,8 +61,8 @@ impl Mirror {
             None => _ = self.links.remove(path),
         }
         match self.fit(path, seen) {
-            Ok(Some((What::File(stamp), _))) => self.visit_file(path, stamp, within, found, changes),
-            Ok(Some((_, real))) => self.visit_folder(path, real, within, found, changes),
+            Ok(Some((What::File(stamp), _))) => self.visit_file(path, stamp, within, reader, changes),
+            Ok(Some((_, real))) => self.visit_folder(path, real, within, reader, changes),
             Ok(None) => self.leave(path, changes),
             Err(problem) => {
                 self.problems.insert(path.to_path_buf(), problem);
@@ -114,7 +107,7 @@ impl Mirror {
         path: &Path,
         stamp: Option<Stamp>,
         within: Within,
-        found: &mut Found,
+        reader: &mut Reader<'_, '_>,
         changes: &mut Changes,
     ) {
         match self.entries.file(path) {
@@ -123,11 +116,17 @@ impl Mirror {
             None if self.is_folder(path) => self.leave(path, changes),
             None => {}
         }
-        found.files.push(path.to_path_buf());
-        found.inside_new.push(within == Within::NewFolder);
+        reader.want(Wanted { path: path.to_path_buf(), inside_new: within == Within::NewFolder });
     }
 
-    fn visit_folder(&mut self, path: &Path, real: PathBuf, within: Within, found: &mut Found, changes: &mut Changes) {
+    fn visit_folder(
+        &mut self,
+        path: &Path,
+        real: PathBuf,
+        within: Within,
+        reader: &mut Reader<'_, '_>,
+        changes: &mut Changes,
+    ) {
         let mut inside = Within::Folder;
         if self.entries.folder(path).is_none_or(|known| known.real != real) {
             self.leave(path, changes);
@@ -150,6 +149,8 @@ impl Mirror {
                 return;
             }
         };
+        #[cfg(test)]
+        super::tests::looked_at(path);
         let is_gone =
             |at: &Path| at.parent() == Some(path) && at.file_name().is_some_and(|name| !listed.contains_key(name));
         self.problems.retain(|at, _| !is_gone(at));
@@ -160,7 +161,7 @@ impl Mirror {
             }
         }
         for (name, seen) in listed {
-            self.visit(&path.join(name), seen, inside, found, changes);
+            self.visit(&path.join(name), seen, inside, reader, changes);
         }
     }
 
@@ -185,28 +186,28 @@ impl Mirror {
         names.filter(|name| !listed.contains_key(*name)).map(|name| folder.join(name)).collect()
     }
 
-    fn take_in(
-        &mut self,
-        path: &Path,
-        contents: io::Result<(Vec<u8>, Stamp)>,
-        inside_new: bool,
-        changes: &mut Changes,
-    ) {
+    fn take_in(&mut self, wanted: &Wanted, contents: io::Result<(Vec<u8>, Stamp)>, changes: &mut Changes) {
+        let Wanted { path, inside_new } = wanted;
+        #[cfg(test)]
+        super::tests::looked_at(path);
+        // Of what is in a new folder nothing was known.
+        let held = !inside_new && self.holds(path);
+        let contents = match contents {
+            Ok(contents) if held && self.trust == Trust::Exact => disk::read_written(path, contents),
+            contents => contents,
+        };
         let (bytes, stamp) = match contents {
             Ok(contents) => contents,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return self.leave(path, changes),
             Err(error) => return self.refuse(path, &error.to_string()),
         };
-        if is_script(path) && std::str::from_utf8(&bytes).is_err() {
-            return self.refuse(path, "not UTF-8");
-        }
-        if let Some(problem) = too_deep(path, &bytes) {
+        if let Some(problem) = unfit(path, &bytes) {
             return self.refuse(path, &problem);
         }
-        let known = self.holds(path).then(|| self.contents(path)).flatten();
+        let known = held.then(|| self.contents(path)).flatten();
         let emptied = bytes.is_empty() && !stamp.settled() && known.as_ref().is_some_and(|known| !known.is_empty());
         if emptied && self.trust == Trust::Doubt {
-            return changes.busy.push(path.to_path_buf());
+            return changes.busy.push(path.clone());
         }
         self.entries.add_file(path, stamp);
         if known.as_ref() == Some(&bytes) {
@@ -218,20 +219,21 @@ impl Mirror {
         if is_json(path) && bytes.starts_with(b"\xef\xbb\xbf") {
             // Rojo's JSON reader takes a byte order mark for an error.
             self.store(path, bytes.get(3..).unwrap_or_default().to_vec());
-            self.originals.insert(path.to_path_buf(), bytes);
+            self.originals.insert(path.clone(), bytes);
         } else {
             self.keep(path, bytes);
         }
-        if Project::is_project_file(path) {
+        let is_project = Project::is_project_file(path);
+        if is_project {
             self.roots.changed(path);
         }
-        if inside_new {
-            changes.projects |= Project::is_project_file(path);
+        if *inside_new {
+            changes.projects |= is_project;
             return;
         }
         changes.touch(path);
         if let Some(before) = known.filter(|_| plain) {
-            changes.edited.entry(path.to_path_buf()).or_insert(before);
+            changes.edited.entry(path.clone()).or_insert(before);
         }
     }
 
@@ -241,6 +243,14 @@ impl Mirror {
         let kept = if self.holds(path) { "its last good text is kept" } else { "skipped" };
         self.problems.insert(path.to_path_buf(), format!("{problem}; {kept}"));
     }
+}
+
+/// Why a file with these contents cannot be shown to librojo, if it cannot.
+fn unfit(path: &Path, bytes: &[u8]) -> Option<String> {
+    if is_script(path) {
+        return std::str::from_utf8(bytes).is_err().then(|| "not UTF-8".to_owned());
+    }
+    too_deep(path, bytes)
 }
 
 fn is_json(path: &Path) -> bool {

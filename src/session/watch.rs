@@ -2,20 +2,21 @@
 
 use std::{
     collections::HashSet,
+    fmt::Display,
     path::{Path, PathBuf},
 };
 
 use crossbeam_channel::Sender;
-use notify::{
-    Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher,
-    event::{AccessKind, AccessMode, CreateKind, ModifyKind, RenameMode},
-};
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use super::inotify::System;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+use super::notified::System;
 use super::problems::{Problem, ProblemKind};
 
 /// On Linux each folder has a watch of its own, set before the folder is read; elsewhere a watch
 /// covers a whole tree by itself, and costs more.
-const EACH_FOLDER: bool = cfg!(any(target_os = "linux", target_os = "android"));
+pub(super) const EACH_FOLDER: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
 /// What the system reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,39 +40,27 @@ pub(super) enum Signal {
 
 /// Our hold on the system's watcher.
 pub(super) struct Watch {
-    watcher: Option<RecommendedWatcher>,
+    system: Option<System>,
     armed: HashSet<PathBuf>,
     /// Why some folder cannot be watched.
     failure: Option<Problem>,
 }
 
 impl Watch {
-    /// One that watches nothing.
-    pub fn off() -> Self {
-        Self { watcher: None, armed: HashSet::new(), failure: None }
-    }
-
     /// One that sends to `signals`.
     pub fn new(signals: Sender<Signal>) -> Self {
-        let mut translator = Translator::default();
-        let handler = move |event: notify::Result<Event>| {
-            for signal in translator.translate(event) {
-                _ = signals.send(signal); // the session is gone
-            }
+        let (system, failure) = match System::new(signals) {
+            Ok(system) => (Some(system), None),
+            Err(error) => (None, Some(failure(None, &error))),
         };
-        let config = Config::default().with_follow_symlinks(false);
-        match RecommendedWatcher::new(handler, config) {
-            Ok(watcher) => Self { watcher: Some(watcher), ..Self::off() },
-            Err(error) => Self { failure: Some(failure(None, &error)), ..Self::off() },
-        }
+        Self { system, armed: HashSet::new(), failure }
     }
 
     /// Watch the folder at `path` and, where that costs nothing more, all below it.
     pub fn arm(&mut self, path: &Path) {
-        let mode = if EACH_FOLDER { RecursiveMode::NonRecursive } else { RecursiveMode::Recursive };
         let covered = !EACH_FOLDER && path.ancestors().any(|above| self.armed.contains(above));
         if !covered {
-            self.add(path, mode);
+            self.add(path, !EACH_FOLDER);
         }
     }
 
@@ -80,24 +69,21 @@ impl Watch {
     pub fn arm_above(&mut self, path: &Path, top: Option<&Path>) {
         let mut above = path.ancestors().skip(1).skip_while(|folder| !folder.is_dir());
         if let Some(nearest) = above.next() {
-            self.add(nearest, RecursiveMode::NonRecursive);
+            self.add(nearest, false);
         }
         for folder in above.take_while(|folder| top.is_some_and(|top| folder.starts_with(top))) {
-            self.add(folder, RecursiveMode::NonRecursive);
+            self.add(folder, false);
         }
     }
 
     /// The folder at `path` is of no interest any more, or has gone: if it comes back, it needs a
     /// new watch.
-    ///
-    /// On Linux the system's own watch stays. It ends with the folder; and where the folder was
-    /// moved, it is by now the watch of the new place too.
     pub fn disarm(&mut self, path: &Path) {
         if !self.armed.contains(path) {
             return;
         }
-        if !EACH_FOLDER && let Some(watcher) = &mut self.watcher {
-            _ = watcher.unwatch(path); // the system may have dropped it with the folder
+        if let Some(system) = &mut self.system {
+            system.disarm(path);
         }
         self.armed.retain(|armed| !armed.starts_with(path));
     }
@@ -112,12 +98,12 @@ impl Watch {
         self.failure.iter().cloned()
     }
 
-    fn add(&mut self, path: &Path, mode: RecursiveMode) {
-        let Some(watcher) = &mut self.watcher else { return };
+    fn add(&mut self, path: &Path, all_below: bool) {
+        let Some(system) = &mut self.system else { return };
         if self.armed.contains(path) {
             return;
         }
-        match watcher.watch(path, mode) {
+        match system.arm(path, all_below) {
             Ok(()) => _ = self.armed.insert(path.to_path_buf()),
             Err(error) if path.is_dir() => {
                 let problem = failure(Some(path), &error);
@@ -129,78 +115,7 @@ impl Watch {
     }
 }
 
-fn failure(path: Option<&Path>, error: &notify::Error) -> Problem {
+fn failure(path: Option<&Path>, error: &dyn Display) -> Problem {
     let message = format!("cannot watch for changes, which are now seen only when a sync asks for them: {error}");
     Problem { kind: ProblemKind::Unwatched, path: path.map(Path::to_path_buf), message }
-}
-
-/// Turns events into signals.
-#[derive(Default)]
-struct Translator {
-    /// The first half of a move, and the number that its other half bears.
-    moving: Option<(usize, PathBuf)>,
-}
-
-impl Translator {
-    fn translate(&mut self, event: notify::Result<Event>) -> Vec<Signal> {
-        let event = match event {
-            Ok(event) if event.need_rescan() => return vec![Signal::Lost("the system's queue was full".to_owned())],
-            Ok(event) => event,
-            Err(error) => return vec![Signal::Lost(error.to_string())],
-        };
-        if let EventKind::Modify(ModifyKind::Name(mode)) = event.kind {
-            return self.renamed(mode, event);
-        }
-        let signal: fn(PathBuf) -> Signal = match event.kind {
-            EventKind::Access(AccessKind::Close(AccessMode::Write)) => Signal::Look,
-            EventKind::Access(_) => return Vec::new(),
-            EventKind::Create(CreateKind::Folder) => Signal::Look,
-            EventKind::Create(_) if EACH_FOLDER && event.paths.iter().any(|path| is_complete(path)) => Signal::Look,
-            EventKind::Remove(_) => Signal::Gone,
-            EventKind::Create(_) | EventKind::Modify(_) | EventKind::Any | EventKind::Other => Signal::Busy,
-        };
-        event.paths.into_iter().map(signal).collect()
-    }
-
-    /// Both ends of a move in one signal, so that they are acted on together.
-    fn renamed(&mut self, mode: RenameMode, event: Event) -> Vec<Signal> {
-        let tracker = event.tracker();
-        let mut paths = event.paths.into_iter();
-        match mode {
-            // A moved folder's own word for what its parent has just reported.
-            RenameMode::From if EACH_FOLDER && tracker.is_none() => Vec::new(),
-            RenameMode::From => {
-                let from: Vec<PathBuf> = paths.collect();
-                self.moving = tracker.zip(from.first().cloned());
-                from.into_iter().map(Signal::Gone).collect()
-            }
-            RenameMode::To => {
-                let from = self.moving.take().filter(|(first, _)| Some(*first) == tracker).map(|(_, from)| from);
-                let Some(to) = paths.next() else { return Vec::new() };
-                vec![from.map_or_else(|| Signal::Look(to.clone()), |from| Signal::Moved { from, to: to.clone() })]
-            }
-            RenameMode::Both if EACH_FOLDER => Vec::new(), // its halves came one by one
-            RenameMode::Both => match (paths.next(), paths.next()) {
-                (Some(from), Some(to)) => vec![Signal::Moved { from, to }],
-                (one, _) => one.into_iter().map(Signal::Busy).collect(),
-            },
-            RenameMode::Any | RenameMode::Other => paths.map(Signal::Busy).collect(),
-        }
-    }
-}
-
-/// Whether what was just created was not opened for writing: a link of either kind.
-fn is_complete(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink() || is_hard_link(&metadata))
-}
-
-#[cfg(unix)]
-fn is_hard_link(metadata: &std::fs::Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    metadata.is_file() && metadata.nlink() > 1
-}
-
-#[cfg(not(unix))]
-fn is_hard_link(_: &std::fs::Metadata) -> bool {
-    false
 }

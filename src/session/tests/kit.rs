@@ -68,6 +68,12 @@ impl Project {
         self
     }
 
+    /// The same, and nobody asks it to look again.
+    pub fn serve_unasked(mut self) -> Self {
+        self.session = Some(ServeSession::start(&self.path("")).expect("the project starts"));
+        self
+    }
+
     /// The same, with a channel of the test's for what the watcher says.
     pub fn serve_with(mut self, signals: run::Signals) -> Self {
         let session = ServeSession::start_with(&self.path(""), signals).expect("the project starts");

@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests write fixtures")]
 
 mod cases;
+mod during;
 mod kit;
 mod live;
 mod lost;
@@ -9,3 +10,5 @@ mod odd;
 mod plain;
 mod query;
 mod reconcile;
+
+pub(super) use during::looked_at;
