@@ -79,14 +79,7 @@ impl World {
             Do::Bye(plugin) => self.plugins[plugin].says.push_back(json!({"type": "bye", "reason": "Unloading"})),
             Do::Cut(plugin) => self.cut(plugin),
             Do::SeeClosed(which) => self.see_closed(which),
-            Do::NotSent(which) => {
-                // What is too large for one link is so for each.
-                if let Some(id) = self.sent.keys().nth(which).filter(|id| !self.ran.contains(*id)).cloned()
-                    && self.wires.values_mut().filter_map(|wire| wire.takes_back(&id).then_some(())).count() > 0
-                {
-                    self.event(Event::NotSent { request: Some(id), size: 20_000_000 });
-                }
-            }
+            Do::NotSent(which) => self.not_sent(which),
             Do::Call { place, ask, patience } => self.call(place, ask, millis(patience)),
             Do::Change { number, otherwise, patience } => {
                 let place = self.plugins[number % self.plugins.len()].place;
@@ -212,6 +205,15 @@ impl World {
             Value::String(_) => Event::Pong { link },
             frame => Event::Frame { link, frame: PluginFrame::parse(&frame.to_string()) },
         });
+    }
+
+    /// What is too large for one link is so for each.
+    fn not_sent(&mut self, which: usize) {
+        if let Some(id) = self.sent.keys().nth(which).filter(|id| !self.ran.contains(*id)).cloned()
+            && self.wires.values_mut().filter_map(|wire| wire.takes_back(&id).then_some(())).count() > 0
+        {
+            self.event(Event::NotSent { request: Some(id), size: 20_000_000 });
+        }
     }
 
     fn noise(&mut self, index: usize, which: usize) {
