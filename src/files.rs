@@ -16,6 +16,7 @@ mod lines;
 mod make;
 mod names;
 mod place;
+mod remove;
 #[cfg(test)]
 mod tests;
 
@@ -25,9 +26,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use make::{check_create, check_held, create, create_all, create_folder, create_init};
+pub use displaced::Displaced;
+pub use make::{check_create, check_held, create, create_all, create_folder, create_init, move_to};
 pub use names::{NameError, ScriptFile, check_name};
 pub use place::{Rules, Sources};
+pub use remove::{Removed, removable, remove, remove_empty_folder, restore};
 
 use self::exchange::Means;
 use crate::core::text::{ScriptText, TextHash};
@@ -62,6 +65,9 @@ pub enum WriteError {
     /// It is a folder or something odder, or not UTF-8.
     #[error("{} is not a text file", .0.display())]
     NotText(PathBuf),
+    /// It leads to a file elsewhere.
+    #[error("{} is a link to another file", .0.display())]
+    Link(PathBuf),
     /// Something stands there already, perhaps in other letters.
     #[error("{} exists already", .0.display())]
     Exists(PathBuf),
@@ -117,30 +123,6 @@ pub fn replace(sources: &Sources, path: &Path, base: TextHash, text: &ScriptText
     Replace { means: Means::best(), before_exchange: &mut || {} }.run(sources, path, base, text)
 }
 
-/// Remove the script at `path`, which must hold the text `base`. What it held is handed back.
-///
-/// # Errors
-/// The disk is left, or put back, as it was.
-pub fn remove(sources: &Sources, path: &Path, base: TextHash) -> Result<String, WriteError> {
-    let place = sources.file(path)?;
-    let held = decide(&place, base)?;
-    let aside = Scratch::beside(&place);
-    fs_rename(&place, &aside.0).map_err(|error| WriteError::io(&place, error))?;
-    // What was moved aside goes when `aside` does; unread it must not.
-    let moved = match fs::read(&aside.0) {
-        Ok(moved) => moved,
-        Err(error) => {
-            exchange::place_new(&aside.0, &place).map_err(|error| aside.keep(&place, error))?;
-            return Err(WriteError::io(&place, error));
-        }
-    };
-    if moved != held.as_bytes() {
-        exchange::place_new(&aside.0, &place).map_err(|error| aside.keep(&place, error))?;
-        return Err(changed(&place, &moved));
-    }
-    Ok(held)
-}
-
 /// One replacement, with what a test may put in its way.
 struct Replace<'a> {
     means: Means,
@@ -165,7 +147,7 @@ impl Replace<'_> {
         (self.before_exchange)();
         let swap = Swap { place: &place, held: held.as_bytes(), ours: &ours, means: self.means };
         let file = swap.run(&scratch)?;
-        let displaced = Displaced { file, place, held: held.into_bytes(), ours, means: self.means };
+        let displaced = Displaced { file, place, held: held.into_bytes(), ours: Some(ours), means: self.means };
         Ok(Written { hash, displaced: Some(displaced) })
     }
 }
@@ -190,7 +172,7 @@ impl Swap<'_> {
             (Err(_), Err(error)) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(WriteError::io(self.place, io::Error::new(error.kind(), error.to_string())));
             }
-            (Err(error), _) => return Err(scratch.keep(self.place, error)),
+            (Err(error), _) => return Err(scratch.keep(self.place, None, error)),
         };
         match there {
             Ok(()) if displaced == self.held => Ok(file),
@@ -198,7 +180,7 @@ impl Swap<'_> {
             // Somebody has put a newer file there while the place was empty.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 if displaced != self.held && displaced != self.ours {
-                    scratch.keep_as_file(self.place);
+                    scratch.keep_as_file(self.place, Some(&displaced));
                 }
                 let now = fs::read(self.place).map_err(failed)?;
                 Err(changed(self.place, &now))
@@ -215,52 +197,14 @@ impl Swap<'_> {
             let swapped = exchange::swap(&scratch.0, self.place, self.means);
             let displaced = match swapped.and_then(|()| fs::read(&scratch.0)) {
                 Ok(displaced) => displaced,
-                Err(error) => return scratch.keep(self.place, error),
+                Err(error) => return scratch.keep(self.place, Some(&going_back), error),
             };
             if displaced == expected {
                 return changed(self.place, &going_back);
             }
             expected = std::mem::replace(&mut going_back, displaced);
         }
-        scratch.keep(self.place, io::Error::other("it is being written all the time"))
-    }
-}
-
-/// What a write displaced. Dropped, it is settled.
-#[derive(Debug)]
-pub struct Displaced {
-    /// Still open, though it has no name any more.
-    file: fs::File,
-    place: PathBuf,
-    held: Vec<u8>,
-    ours: Vec<u8>,
-    means: Means,
-}
-
-impl Displaced {
-    /// Look at what was displaced once more, and let go of it. Where an editor that had the file
-    /// open has written into it meanwhile, that is what the file holds afterwards.
-    pub fn settle(self) {}
-}
-
-impl Drop for Displaced {
-    fn drop(&mut self) {
-        let late = match read_all(&mut self.file) {
-            Ok(late) if late != self.held && !late.is_empty() => late,
-            _ => return,
-        };
-        let like = fs::metadata(&self.place).ok();
-        let scratch = match Scratch::write(&self.place, &late, like.as_ref()) {
-            Ok(scratch) => scratch,
-            Err(error) => return log::error!("a text that was saved meanwhile could not be put back: {error}"),
-        };
-        let swap = Swap { place: &self.place, held: &self.ours, ours: &late, means: self.means };
-        let still_ours = fs::read(&self.place).is_ok_and(|now| now == self.ours);
-        if still_ours && swap.run(&scratch).is_ok() {
-            log::warn!("{} was written by another program while it was replaced; its text stays", self.place.display());
-        } else if scratch.0.exists() {
-            scratch.keep_as_file(&self.place);
-        }
+        scratch.keep(self.place, Some(&going_back), io::Error::other("it is being written all the time"))
     }
 }
 
@@ -290,22 +234,38 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// It holds somebody's text that cannot go back: it stays, under a name that is seen.
-    fn keep_as_file(&self, place: &Path) {
-        let mut name = place.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".kept-{}", uuid::Uuid::new_v4().simple()));
-        let kept = place.with_file_name(name);
-        match fs_rename(&self.0, &kept) {
-            Ok(()) => {
-                log::warn!("a text that was saved to {} meanwhile is kept in {}", place.display(), kept.display())
-            }
-            Err(error) => log::error!("a text that was saved to {} could not be kept: {error}", place.display()),
-        }
+    /// It holds somebody's text, `text` where that is known, that cannot go back: it stays, under a
+    /// name that is seen.
+    fn keep_as_file(&self, place: &Path, text: Option<&[u8]>) {
+        let kept = kept_name(place);
+        let moved = fs_rename(&self.0, &kept).or_else(|error| match text {
+            Some(text) if error.kind() == io::ErrorKind::NotFound => exchange::write_new(&kept, text, None),
+            _ => Err(error),
+        });
+        tell_kept(place, &kept, moved);
     }
 
-    fn keep(&self, place: &Path, error: io::Error) -> WriteError {
-        self.keep_as_file(place);
+    fn keep(&self, place: &Path, text: Option<&[u8]>, error: io::Error) -> WriteError {
+        self.keep_as_file(place, text);
         WriteError::io(place, error)
+    }
+}
+
+fn kept_name(place: &Path) -> PathBuf {
+    let mut name = place.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".kept-{}", uuid::Uuid::new_v4().simple()));
+    place.with_file_name(name)
+}
+
+/// Say what has become of a text that somebody saved to `place` while we replaced it.
+fn tell_kept(place: &Path, kept: &Path, outcome: io::Result<()>) {
+    match outcome {
+        Ok(()) => log::warn!("a text that was saved to {} meanwhile is kept in {}", place.display(), kept.display()),
+        // Whoever removed the folder after that save has removed the text with it.
+        Err(_) if place.parent().is_some_and(|folder| !folder.exists()) => {
+            log::info!("{} was saved by another program and then removed with its folder", place.display());
+        }
+        Err(error) => log::error!("a text that was saved to {} could not be kept: {error}", place.display()),
     }
 }
 

@@ -17,7 +17,9 @@ pub mod attach;
 pub mod cli;
 pub mod clock;
 pub mod core;
+pub mod deletions;
 pub mod files;
+pub mod git;
 pub mod guard;
 #[cfg(feature = "headless")]
 pub mod headless;
@@ -94,7 +96,7 @@ impl Server {
     pub fn start(listener: TcpListener, config: ServerConfig) -> io::Result<Self> {
         let ServerConfig { session, store, allowed_hosts, shutdown } = config;
         let address = listener.local_addr()?;
-        let rojo = RojoApi::new(Arc::clone(&session));
+        let rojo = RojoApi::new(Arc::clone(&session), store.clone());
         let hub = Hub::start(HubConfig {
             session: Arc::clone(&session),
             official: rojo.open_sockets(),

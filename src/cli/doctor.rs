@@ -175,10 +175,13 @@ async fn port(wanted: SocketAddr, server: Option<&ServeFile>) -> Check {
         Err(error) => match error.kind() {
             ErrorKind::AddrInUse => {
                 let what = format!("{wanted} is in use by {}{elsewhere}", Holder::of(wanted).await);
-                let next = "stop that, or serve at another --port (or servePort in the project file)";
-                Check {
-                    grade: if server.is_some() { Grade::Warn } else { Grade::Fail },
-                    ..Check::fail(name, what, next)
+                match server {
+                    Some(_) => {
+                        Check::warn(name, what, "Studio looks there: see that its plugin knows the server's port")
+                    }
+                    None => {
+                        Check::fail(name, what, "stop that, or serve at another --port (or servePort in the project)")
+                    }
                 }
             }
             ErrorKind::PermissionDenied => Check::fail(

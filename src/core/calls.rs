@@ -60,6 +60,14 @@ impl<C> Calls<C> {
         Some(call)
     }
 
+    /// Wait for an open call until `deadline` instead.
+    pub fn postpone(&mut self, request: &RequestId, deadline: Moment) {
+        let Some(open) = self.open.get_mut(request) else { return };
+        let before = std::mem::replace(&mut open.deadline, deadline);
+        self.deadlines.remove(&(before, request.clone()));
+        self.deadlines.insert((deadline, request.clone()));
+    }
+
     /// Settle the calls whose deadline is at or before `now`, earliest first.
     pub fn expire(&mut self, now: Moment) -> Vec<(RequestId, C)> {
         let mut expired = Vec::new();

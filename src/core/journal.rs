@@ -124,6 +124,11 @@ mod known {
 }
 
 impl Entry {
+    /// A change of it was made, or may have been.
+    pub fn changed_something(&self) -> bool {
+        self.changes.iter().any(|line| line.result.is_none_or(|result| result == ChangeResult::Done))
+    }
+
     /// The texts that taking it back needs.
     pub fn texts(&self) -> impl Iterator<Item = TextHash> {
         self.changes.iter().flat_map(Line::texts)

@@ -3,9 +3,13 @@
 //! Live mode is ordinary runs over a part of the tree: a file that was saved, or a script that a
 //! person changed, is a part to be compared. One run at a time; what comes meanwhile waits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use crate::core::{
+    calls::Moment,
     ids::{NodeId, RunId},
     protocol::{PatchOp, Role, Scope},
     studios::Studio,
@@ -23,8 +27,16 @@ pub enum LiveMode {
     TwoWay,
 }
 
-/// Deletions in Studio that are followed at once; more of them are held.
+/// More deletions in Studio than these, within [`AT_ONCE`], are held.
 const MAX_DELETIONS: usize = 20;
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+/// With `Large Changes` a person is asked about more pushes than these when Studio connects, as the
+/// official plugin does unless it is told otherwise.
+const LARGE: usize = 4;
+
+const WAITS: &str = "it differed when Studio connected, and the plugin's setting `confirmationBehavior` asks first: call \
+                     `sync`";
 
 /// What waits to be compared, and what is being compared.
 #[derive(Debug, Default)]
@@ -35,6 +47,24 @@ pub struct Live {
     held: BTreeMap<String, Change>,
     /// This plugin session has been compared by itself before.
     begun: bool,
+    /// The comparison of the tree that was just taken in is not done; with more pushes than these
+    /// it waits for a person.
+    asking: Option<usize>,
+    /// When a person deleted how many scripts.
+    deletions: Vec<(Moment, usize)>,
+}
+
+/// What a person did in Studio.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Edited {
+    /// The plugin's number for it.
+    pub seq: u64,
+    /// Nodes that are not what the tree says.
+    pub nodes: Vec<NodeId>,
+    /// Nodes whose instances were deleted.
+    pub deleted: Vec<NodeId>,
+    /// Nodes below which something was made, or came to.
+    pub below: Vec<NodeId>,
 }
 
 /// A part of the tree.
@@ -87,17 +117,30 @@ impl Live {
     }
 
     /// A person changed these in Studio.
-    pub fn edited(&mut self, seq: u64, nodes: Vec<NodeId>, deleted: Vec<NodeId>) {
+    pub fn edited(&mut self, now: Moment, Edited { seq, nodes, deleted, below }: Edited) {
         self.pending.nodes.extend(nodes.into_iter().chain(deleted.iter().copied()));
+        self.pending.below.extend(below);
+        if !deleted.is_empty() {
+            self.deletions.push((now, deleted.len()));
+        }
         self.pending.deleted.extend(deleted);
         self.pending.edits.insert(seq);
     }
 
-    /// The plugin has taken the whole tree in. `unasked`: what differs may be decided at once, even
-    /// the first time.
-    pub fn tree_ready(&mut self, unasked: bool) {
-        self.pending.all |= unasked || self.begun;
+    /// The plugin has taken the whole tree in, and its comparison follows. What differs is gone
+    /// about at once, or waits for a person, as `behavior` says (the plugin's setting
+    /// `confirmationBehavior`). `listed`: the project names this place as one that it serves.
+    pub fn tree_ready(&mut self, behavior: &str, listed: bool) {
+        let most = match behavior {
+            "Never" => None,
+            "Large Changes" => Some(LARGE),
+            "Unlisted PlaceId" if listed => None,
+            "Initial" if self.begun => None,
+            _ => Some(0),
+        };
         self.begun = true;
+        self.asking = most;
+        self.pending.all |= most.is_none();
     }
 
     /// Nothing is compared and nothing waits.
@@ -116,10 +159,13 @@ impl Live {
     }
 
     /// `run` compares what waits: this part, with these deletions.
-    pub fn begin(&mut self, run: RunId) -> (Option<Scope>, Vec<NodeId>) {
+    pub fn begin(&mut self, now: Moment, run: RunId) -> (Option<Scope>, Vec<NodeId>) {
+        self.deletions.retain(|(at, _)| *at + AT_ONCE > now);
+        let at_once: usize = self.deletions.iter().map(|(_, count)| count).sum();
         let part = std::mem::take(&mut self.pending);
         let scope = Scope { nodes: part.nodes.iter().copied().collect(), below: part.below.iter().copied().collect() };
-        let deleted = Some(&part.deleted).filter(|deleted| deleted.len() <= MAX_DELETIONS);
+        let few = at_once.max(part.deleted.len()) <= MAX_DELETIONS;
+        let deleted = Some(&part.deleted).filter(|_| few);
         let begun = ((!part.all).then_some(scope), deleted.into_iter().flatten().copied().collect());
         self.running = Some((run, part));
         begun
@@ -142,9 +188,17 @@ impl Live {
         if whole {
             self.held.clear();
         }
+        let planned = receipt.changes.iter().filter(|change| change.result == ChangeResult::Planned).count();
+        let asked = self.asking.take_if(|_| whole);
+        let waits = asked.is_some_and(|most| planned > most);
+        self.pending.all |= asked.is_some() && planned > 0 && !waits;
         for change in &receipt.changes {
             match change.result {
                 ChangeResult::Done => _ = self.held.remove(&change.path),
+                ChangeResult::Planned if waits => {
+                    let change = change.clone().unresolved(WAITS);
+                    self.held.insert(change.path.clone(), change);
+                }
                 ChangeResult::Planned => {}
                 _ => _ = self.held.insert(change.path.clone(), change.clone()),
             }
@@ -162,10 +216,63 @@ impl Studio {
     pub fn live_mode(&self) -> LiveMode {
         let edits = self.hello.level1.as_ref().is_some_and(|hello| hello.role == Role::Edit);
         match &self.hello {
-            // Who wants to be asked about each change cannot be: there is no view for it yet.
-            hello if !edits || hello.one_shot_sync || hello.confirmation_behavior == "Always" => LiveMode::Off,
+            hello if !edits || hello.one_shot_sync => LiveMode::Off,
             hello if hello.two_way_sync => LiveMode::TwoWay,
             _ => LiveMode::Push,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deleted(live: &mut Live, seconds: u64, count: u128) -> usize {
+        let now = Duration::from_secs(seconds);
+        let deleted: Vec<NodeId> = (0..count).map(|id| NodeId(u128::from(seconds) << 64 | id)).collect();
+        live.edited(now, Edited { seq: seconds, deleted, ..Edited::default() });
+        let (_, followed) = live.begin(now, RunId::from("run"));
+        live.ended();
+        followed.len()
+    }
+
+    #[test]
+    fn more_than_twenty_deletions_within_two_seconds_are_not_followed() {
+        let mut live = Live::default();
+        assert_eq!(deleted(&mut live, 1, 20), 20);
+        assert_eq!(deleted(&mut live, 2, 1), 0, "with those of a second ago");
+        assert_eq!(deleted(&mut live, 4, 20), 20);
+        assert_eq!(deleted(&mut Live::default(), 9, 21), 0);
+    }
+
+    /// What a comparison after the tree was taken in comes to, with so many pushes.
+    fn connected(behavior: &str, listed: bool, again: bool, pushes: usize) -> (bool, usize) {
+        let mut live = Live::default();
+        if again {
+            live.tree_ready("Never", listed);
+            live.begin(Duration::ZERO, RunId::from("first"));
+            live.ended();
+        }
+        live.tree_ready(behavior, listed);
+        let change: Change = serde_json::from_value(serde_json::json!({
+            "path": "Root.A", "className": "ModuleScript", "direction": "push", "patchType": "Edit", "result": "planned",
+        }))
+        .expect("a change");
+        let changes = (0..pushes).map(|push| Change { path: format!("Root.{push}"), ..change.clone() }).collect();
+        live.note(&Receipt::new(crate::core::sync::SyncStatus::Dryrun, 1, changes, None), true);
+        (live.is_due(), live.held().count())
+    }
+
+    #[test]
+    fn what_differs_when_studio_connects_waits_where_the_plugins_setting_asks_first() {
+        assert_eq!(connected("Initial", true, false, 2), (false, 2));
+        assert_eq!(connected("Initial", true, true, 2), (true, 0), "the second time nobody is asked");
+        assert_eq!(connected("Always", true, true, 2), (false, 2));
+        assert_eq!(connected("Unlisted PlaceId", false, true, 1), (false, 1));
+        assert_eq!(connected("Unlisted PlaceId", true, false, 9), (true, 0));
+        assert_eq!(connected("Large Changes", false, false, 5), (false, 5));
+        assert_eq!(connected("Large Changes", false, false, 4), (true, 0));
+        assert_eq!(connected("Never", false, false, 9), (true, 0));
+        assert_eq!(connected("something newer", false, false, 1), (false, 1));
     }
 }

@@ -4,9 +4,12 @@
 //! it through any order of events. `tests/tidy.rs` checks that it stays so.
 
 pub mod agreement;
+pub mod base;
 pub mod bridge;
 pub mod calls;
+pub mod choice;
 pub mod classes;
+pub mod clients;
 pub mod console;
 pub mod error;
 pub mod gathered;
@@ -17,8 +20,12 @@ pub mod live;
 pub mod merge;
 pub mod operations;
 pub mod paths;
+pub mod play;
 pub mod protocol;
+pub mod standing;
+pub mod status;
 pub mod studios;
 pub mod sync;
+pub mod targets;
 pub mod text;
 pub mod values;

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Scratch, ScriptFile, Sources, WriteError, decide, exchange, names};
+use super::{Displaced, Scratch, ScriptFile, Sources, WriteError, decide, exchange, lines, names, remove};
 use crate::core::text::{ScriptText, TextHash};
 
 /// Make a script of that name in `folder`.
@@ -23,6 +23,27 @@ pub fn create(
     let path = free_place(sources, folder, name, kind)?;
     write_new(&path, text)?;
     Ok(path)
+}
+
+/// Give the script at `path`, which must hold the text `base`, another name or folder, and `text`.
+/// Its byte order mark and the endings of lines that stay are kept. Returns its new place, and what
+/// was removed: the new file is made before the old one goes.
+///
+/// # Errors
+/// As [`create`] and [`remove`]. Where only the latter fails, both files are there.
+pub fn move_to(
+    sources: &Sources,
+    path: &Path,
+    base: TextHash,
+    (folder, name, kind): (&Path, &str, ScriptFile),
+    text: &ScriptText,
+) -> Result<(PathBuf, Displaced), WriteError> {
+    let held = decide(&sources.file(path)?, base)?;
+    let new = free_place(sources, folder, name, kind)?;
+    let scratch = Scratch::write(&new, lines::render(&held, text).as_bytes(), None)?;
+    exchange::place_new(&scratch.0, &new).map_err(|error| WriteError::io(&new, error))?;
+    let removed = remove(sources, path, base)?;
+    Ok((new, removed.displaced))
 }
 
 /// Make a script that others lie below: the `init` file of the folder `name` in `folder`, which is

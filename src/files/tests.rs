@@ -1,6 +1,9 @@
 //! The writer against an editor that does not wait for it.
 #![expect(clippy::disallowed_methods, reason = "an editor is not the server")]
 
+mod make;
+mod removal;
+
 use std::{fs, io::Write, path::PathBuf};
 
 use proptest::prelude::*;
@@ -178,6 +181,24 @@ fn a_late_text_whose_place_is_taken_is_kept_beside_it() {
 }
 
 #[test]
+fn a_late_text_is_kept_though_its_place_is_empty_and_goes_with_its_folder() {
+    let project = Project::new();
+    let late = |leave: &dyn Fn()| {
+        let mut open = fs::File::options().append(true).open(project.path("src/Alpha.luau")).expect("an editor");
+        let written = project.interrupted(Means::best(), || {}).expect("written");
+        open.write_all(b"late").expect("a save");
+        leave();
+        drop(written);
+    };
+    late(&|| fs::remove_file(project.path("src/Alpha.luau")).expect("it was there"));
+    let [kept] = project.names().try_into().expect("one file");
+    assert_eq!(project.read(&format!("src/{kept}")), "return 1\nlate");
+    project.write("src/Alpha.luau", "return 1\n");
+    late(&|| fs::remove_dir_all(project.path("src")).expect("it was there"));
+    assert!(!project.path("src").exists(), "nobody's folder comes back");
+}
+
+#[test]
 fn c84_nothing_outside_the_sources_is_written() {
     let project = Project::new();
     project.write("other/File.luau", "return 1\n");
@@ -230,16 +251,6 @@ fn a_new_file_takes_nobodys_place() {
     assert_eq!(project.names(), ["Alpha.luau", "Beta.server.luau"]);
 }
 
-#[test]
-fn what_is_removed_is_handed_back() {
-    let project = Project::new();
-    let gone = |base: &str| remove(&project.sources(), &project.path("src/Alpha.luau"), TextHash::of(base));
-    assert!(matches!(gone("older"), Err(WriteError::Changed { .. })));
-    assert_eq!(project.names(), ["Alpha.luau"]);
-    assert_eq!(gone("return 1\n").expect("removed"), "return 1\n");
-    assert_eq!(project.names(), Vec::<String>::new());
-}
-
 /// Names of all sorts, and such as mean something in a file's name.
 fn names() -> impl Strategy<Value = String> {
     let part = prop_oneof![
@@ -276,7 +287,7 @@ fn a_new_file_is_read_back_as_the_instance_that_it_was_made_for() {
             let (_, looks) = session.look(&ids);
             let look = looks.into_iter().flatten().next().expect("it is an instance");
             prop_assert_eq!((look.path, look.class_name), (format!("Names.{name}"), class.to_owned()));
-            prop_assert_eq!(remove(&session.sources(), &path, text.hash()).expect("removed"), "return 1");
+            prop_assert_eq!(remove(&session.sources(), &path, text.hash()).expect("removed").held, "return 1");
             Ok(())
         })
         .expect("every name that is used is read back");

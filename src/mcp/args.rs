@@ -1,10 +1,13 @@
 //! What each tool takes. A type is schema, validation and description in one.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::core::{console::Level, error::ToolError, ids::OpId, protocol::SyncMode, sync::Override, text::TextHash};
+use crate::core::{
+    console::Level, error::ToolError, ids::OpId, play::PlayMode, protocol::SyncMode, sync::Override, targets::Target,
+    text::TextHash,
+};
 
 /// What is served, which Studios are connected, what waits, and what is wrong. Call it first, and when something fails.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -19,7 +22,7 @@ pub struct SyncArgs {
     #[serde(default)]
     pub studio: Option<String>,
     /// dryrun only reports; standard (if absent) applies what is resolved, fastfail all or nothing
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     #[schemars(with = "Option<Mode>")]
     pub mode: SyncMode,
     /// Only these files or folders, relative to the project
@@ -29,7 +32,7 @@ pub struct SyncArgs {
     #[serde(default)]
     pub overrides: Option<Vec<Override>>,
     /// Agree to removing many instances in Studio whose files are gone
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub allow_removals: bool,
     /// Your id for this change: called again with it, it does not run again and answers the same
     #[serde(default, skip_serializing)]
@@ -71,11 +74,11 @@ pub struct UndoArgs {
     /// Which Studio, if several are connected
     #[serde(default)]
     pub studio: Option<String>,
-    /// `journal` of a sync's answer; the last sync if absent
+    /// `journal` of a sync's answer; the last that changed something if absent
     #[serde(default)]
     pub change: Option<u64>,
     /// Take back what can be, even if something cannot
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub partial: bool,
     /// Your id for this change: called again with it, it does not run again and answers the same
     #[serde(default, skip_serializing)]
@@ -121,7 +124,7 @@ pub struct GetScriptArgs {
     #[serde(default)]
     pub path: Option<String>,
     /// The unsaved editor text, where there is one
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub from_draft: bool,
     /// First and last line wanted, from 1
     #[serde(default)]
@@ -136,6 +139,10 @@ pub struct RunCodeArgs {
     /// Which Studio, if several are connected
     #[serde(default, skip_serializing)]
     pub studio: Option<String>,
+    /// Which DataModel: edit (if absent), server, client, client-2
+    #[serde(default, skip_serializing)]
+    #[schemars(with = "Option<String>")]
+    pub target: Option<Target>,
     /// The code; `return` answers values
     pub command: String,
     /// Seconds it may take; 30 if absent
@@ -154,6 +161,10 @@ pub struct GetConsoleOutputArgs {
     /// Which Studio, if several are connected
     #[serde(default)]
     pub studio: Option<String>,
+    /// Which DataModel: edit (if absent), server, client, client-2
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub target: Option<Target>,
     /// Only what came after: the `next` of an earlier answer; without it, the newest lines
     #[serde(default)]
     pub since: Option<u64>,
@@ -169,13 +180,36 @@ pub struct GetConsoleOutputArgs {
     pub dedupe: Option<bool>,
 }
 
-/// Whether Studio edits or plays, as its DataModel says.
+/// Whether Studio edits or plays (edit, play, run), as its DataModels say; with `target`, what that one is.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetStudioModeArgs {
     /// Which Studio, if several are connected
     #[serde(default, skip_serializing)]
     pub studio: Option<String>,
+    /// Which DataModel: edit, server, client, client-2; the whole Studio if absent
+    #[serde(default, skip_serializing)]
+    #[schemars(with = "Option<String>")]
+    pub target: Option<Target>,
+}
+
+/// Start a play test, or stop it. Done when Studio's DataModels report it. Anyone may stop; only one caller plays at a time.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StartStopPlayArgs {
+    /// Which Studio, if several are connected
+    #[serde(default)]
+    pub studio: Option<String>,
+    /// start_play: with a player; run_server: without; stop: back to edit mode
+    pub mode: PlayMode,
+    /// Your id for this change: called again with it, it does not run again and answers the same
+    #[serde(default, skip_serializing)]
+    pub operation_id: Option<String>,
+}
+
+/// Many clients send null for what is not wanted.
+fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// Read a tool's arguments.
@@ -213,10 +247,21 @@ mod tests {
         assert!(message::<RunCodeArgs>(json!({ "command": "", "code": "" })).contains("unknown field `code`"));
         assert!(message::<SyncArgs>(json!({ "mode": "quick" })).starts_with("argument `mode`: unknown variant"));
         assert!(message::<SyncArgs>(json!({ "paths": ["a", 1] })).starts_with("argument `paths[1]`:"));
+        let five = message::<ResolveArgs>(json!({ "id": 5, "take": "disk" }));
+        assert_eq!(five, "argument `id`: invalid type: integer `5`, expected a string");
         let two = |second: Value| json!({ "overrides": [{ "id": "x1", "direction": "push" }, second] });
         let sideways = two(json!({ "id": "x2", "direction": "left" }));
         assert!(message::<SyncArgs>(sideways).starts_with("argument `overrides[1].direction`:"));
         let number = two(json!({ "id": "x2", "direction": "pull", "studioHash": 1 }));
         assert!(message::<SyncArgs>(number).starts_with("argument `overrides[1].studioHash`:"));
+    }
+
+    #[test]
+    fn null_is_as_good_as_nothing() {
+        let all_null = json!({ "studio": null, "mode": null, "paths": null, "overrides": null, "allowRemovals": null });
+        let args: SyncArgs = parse(all_null).expect("read");
+        assert_eq!((args.mode, args.paths, args.allow_removals), (SyncMode::Standard, None, false));
+        assert!(!parse::<UndoArgs>(json!({ "change": null, "partial": null })).expect("read").partial);
+        assert!(!parse::<GetScriptArgs>(json!({ "id": null, "fromDraft": null })).expect("read").from_draft);
     }
 }

@@ -7,16 +7,18 @@ use super::{
     args::{ResolveArgs, SyncArgs, Take, UndoArgs},
     backend::{Backend, ProgressSink},
     operations::claim,
-    tools::wrong_answer,
+    tools::{self, wrong_answer},
 };
 use crate::{
     core::{
         bridge::{Answer, Ask, Call},
         error::ToolError,
-        ids::OpId,
+        ids::{OpId, RequestId},
+        operations::{Claim, Intent, Intention, Outcome},
         protocol::SyncMode,
         sync::{self, Forced, Resolution, Undo},
     },
+    deletions,
     session::Target,
 };
 
@@ -83,11 +85,56 @@ pub(super) async fn undo(
 ) -> Result<Synced, ToolError> {
     let claim = claim("undo", args.operation_id.as_deref(), &args)?;
     let UndoArgs { studio, change, partial, operation_id: _ } = args;
+    if let Some(entry) = deletion(&backend, change, claim.as_ref()).await? {
+        return bring_back(&backend, entry, partial, claim).await;
+    }
     let mode = if partial { SyncMode::Standard } else { SyncMode::Fastfail };
     let undo = Some(Undo { journal: change });
     let args = sync::SyncArgs { mode, undo, ..sync::SyncArgs::default() };
     let call = Call { studio, patience: SYNC_PATIENCE, ask: Ask::Sync(args), operation: claim };
     run(&backend, call, progress).await
+}
+
+/// The entry that is to be taken back, if that needs no Studio. A call that was made before has its
+/// outcome, whatever the last entry is by now.
+async fn deletion(backend: &Backend, change: Option<u64>, claim: Option<&Claim>) -> Result<Option<u64>, ToolError> {
+    let (store, id) = (backend.store.clone(), claim.map(|claim| claim.id.clone()));
+    blocking(move || {
+        let known = match id {
+            Some(id) => store.operation(&id)?.is_some_and(|known| !known.never_ran),
+            None => false,
+        };
+        Ok(if known { None } else { deletions::last(&store, change)? })
+    })
+    .await
+}
+
+/// Put deleted files back. Noted like what is sent to a Studio: a call with the same id has the same
+/// outcome, from the store.
+async fn bring_back(backend: &Backend, entry: u64, partial: bool, claim: Option<Claim>) -> Result<Synced, ToolError> {
+    let (session, store) = (Arc::clone(&backend.session), backend.store.clone());
+    let receipt = blocking(move || {
+        if let Some(Claim { id, tool, args_hash }) = &claim {
+            let request_id = RequestId::from(uuid::Uuid::new_v4().to_string());
+            let intent = Intent { tool: tool.clone(), args_hash: args_hash.clone(), request_id, session: None };
+            if store.intend(id, &intent)? != Intention::Fresh {
+                return Err(ToolError::outcome_unknown("the server", "it is under way").ask_get_call(id.as_str()));
+            }
+        }
+        let receipt = deletions::bring_back(&session, &store, entry, partial)?;
+        if let Some(Claim { id, .. }) = &claim {
+            store.settle(id, tools::to_json(&Outcome::Receipt(receipt.clone())))?;
+        }
+        Ok(receipt)
+    });
+    Ok(Synced::new(receipt.await?, &backend.session.problems(), backend.session.warning()))
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(ToolError::failed(error.to_string(), "this is a fault of the server; report it")))
 }
 
 /// Each is about something, and no two about the same: one of them would be left out.

@@ -23,7 +23,7 @@ use hyper::{
 use tokio::sync::watch;
 
 use self::{open::Opener, socket::Sockets, write::Writes};
-use crate::session::ServeSession;
+use crate::{session::ServeSession, store::Store};
 
 /// The body of every answer.
 pub type Body = BoxBody<Bytes, Infallible>;
@@ -31,6 +31,7 @@ pub type Body = BoxBody<Bytes, Infallible>;
 /// Rojo's API over one session.
 pub struct RojoApi {
     session: Arc<ServeSession>,
+    store: Store,
     sockets: Sockets,
     writes: Writes,
     opener: Opener,
@@ -39,13 +40,13 @@ pub struct RojoApi {
 }
 
 impl RojoApi {
-    /// The API over `session`.
-    pub fn new(session: Arc<ServeSession>) -> Arc<Self> {
-        Self::with(session, open::with_the_system, socket::PATIENCE)
+    /// The API over `session`. What an edit in Studio deletes is noted in `store`.
+    pub fn new(session: Arc<ServeSession>, store: Store) -> Arc<Self> {
+        Self::with(session, store, open::with_the_system, socket::PATIENCE)
     }
 
-    fn with(session: Arc<ServeSession>, opener: Opener, patience: Duration) -> Arc<Self> {
-        Arc::new(Self { session, sockets: Sockets::default(), writes: Writes::default(), opener, patience })
+    fn with(session: Arc<ServeSession>, store: Store, opener: Opener, patience: Duration) -> Arc<Self> {
+        Arc::new(Self { session, store, sockets: Sockets::default(), writes: Writes::default(), opener, patience })
     }
 
     /// How many official plugins are connected, now and from now on.

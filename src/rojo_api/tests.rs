@@ -1,6 +1,7 @@
 //! The routes over a real connection, as the official plugin uses them.
 #![expect(clippy::disallowed_methods, reason = "tests write fixtures")]
 
+mod delete;
 mod write;
 
 use std::{convert::Infallible, fs, path::Path, sync::Arc, time::Duration};
@@ -24,11 +25,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::{WebSocketStream, client_async, tungstenite::Message};
 
 use super::{RojoApi, answer};
-use crate::session::{ServeSession, Target};
+use crate::{
+    session::{ServeSession, Target},
+    store::Store,
+};
 
 struct Server {
     folder: TempDir,
     session: Arc<ServeSession>,
+    store: Store,
     api: Arc<RojoApi>,
     address: std::net::SocketAddr,
 }
@@ -52,9 +57,10 @@ impl Server {
     async fn at(path: &Path, folder: TempDir, patience: Duration) -> Self {
         let session = ServeSession::start(path).expect("the project starts");
         session.catch_up(None).expect("the session lives");
+        let store = Store::in_memory();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let api = RojoApi::with(Arc::clone(&session), opens_scripts, patience);
+        let api = RojoApi::with(Arc::clone(&session), store.clone(), opens_scripts, patience);
         let served = Arc::clone(&api);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -71,7 +77,7 @@ impl Server {
                 tokio::spawn(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
             }
         });
-        Self { folder, session, api, address }
+        Self { folder, session, store, api, address }
     }
 
     async fn request(&self, method: Method, path: &str, body: Vec<u8>) -> (StatusCode, Bytes) {

@@ -2,13 +2,14 @@
 //!
 //! The plugin does not say which text its edit was made to. It is the one that it was last sent;
 //! so an edit is a conflict where the file holds another one, or one that the plugin may not have
-//! taken in when it sent this. A conflict leaves the file as it is.
+//! taken in when it sent this. A conflict leaves the file as it is. The same holds for a script that
+//! was deleted: its file goes only if it holds that text.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use hyper::{Response, StatusCode, body::Incoming};
@@ -22,17 +23,32 @@ use super::{Body, RojoApi, answer, open::script_file};
 use crate::{
     clock,
     core::text::{ScriptText, TextHash},
+    deletions,
     files::{self, Displaced},
-    session::wire,
+    session::{OwnFiles, wire},
 };
 
 /// A text that was sent so short a time ago may not have reached the plugin's side of the edit: it
 /// gathers edits for 0.2 s, and both ways take their time.
 const UNDERWAY: Duration = Duration::from_secs(1);
 
-/// The texts that came from the plugin, one write at a time.
+/// More scripts than these are not deleted at once: that is how a place goes that is being closed.
+const MAX_DELETED: usize = 20;
+
+/// So close together is at once.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+/// What came from the plugin, one write at a time.
 #[derive(Default)]
-pub(super) struct Writes(Mutex<HashMap<Ref, TextHash>>);
+pub(super) struct Writes(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// The texts that came.
+    texts: HashMap<Ref, TextHash>,
+    /// How many scripts were to be deleted, and when.
+    deleted: Vec<(Instant, usize)>,
+}
 
 pub(super) async fn answer(api: Arc<RojoApi>, body: Incoming) -> Response<Body> {
     let request: WriteRequest = match answer::read(body).await {
@@ -62,25 +78,18 @@ struct Outcome {
 }
 
 fn write(api: &RojoApi, request: &WriteRequest) -> Outcome {
-    let mut ours = api.writes.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = api.writes.0.lock().unwrap_or_else(PoisonError::into_inner);
     let mut outcome = Outcome::default();
-    if !request.removed.is_empty() {
-        // As Rojo: a deletion in Studio deletes no file.
-        log::warn!("{} instances were removed in Studio; their files stay", request.removed.len());
-    }
-    let mut written = Vec::new();
-    for update in &request.updated {
-        match write_one(api, &ours, update) {
+    let mut written = delete(api, &mut known, &request.removed, &mut outcome);
+    for update in request.updated.iter().filter(|update| !request.removed.contains(&update.id)) {
+        match write_one(api, &known.texts, update) {
             Ok(None) => {}
             Ok(Some(one)) => {
-                ours.insert(update.id, one.hash);
+                known.texts.insert(update.id, one.hash);
                 written.push(one.file);
                 outcome.displaced.extend(one.displaced);
             }
-            Err(reason) => {
-                log::warn!("an edit made in Studio was not written: {reason}");
-                outcome.refused.push(reason);
-            }
+            Err(reason) => outcome.refuse(reason),
         }
     }
     // The next edit is made to these texts.
@@ -90,6 +99,71 @@ fn write(api: &RojoApi, request: &WriteRequest) -> Outcome {
         outcome.refused.push(error.to_string());
     }
     outcome
+}
+
+impl Outcome {
+    fn refuse(&mut self, reason: String) {
+        log::warn!("an edit made in Studio was not written: {reason}");
+        self.refused.push(reason);
+    }
+}
+
+/// Delete the files of what was deleted in Studio. Returns where something changed.
+fn delete(api: &RojoApi, known: &mut Known, removed: &[Ref], outcome: &mut Outcome) -> Vec<PathBuf> {
+    let mut changed = Vec::new();
+    let mut all: Vec<OwnFiles> = Vec::new();
+    for id in topmost(api, removed) {
+        // What is not in the tree any more is gone on both sides.
+        match api.session.own_files(wire::node_id(id)) {
+            Some(Ok(own)) => all.push(own),
+            Some(Err(reason)) => outcome.refuse(format!("what was deleted in Studio stays: {reason}")),
+            None => {}
+        }
+    }
+    let now = clock::now();
+    known.deleted.retain(|(at, _)| now.duration_since(*at) < AT_ONCE);
+    let wanted: usize = all.iter().map(|own| own.scripts.len()).sum();
+    let at_once = wanted + known.deleted.iter().map(|(_, scripts)| scripts).sum::<usize>();
+    if at_once > MAX_DELETED {
+        known.deleted.push((now, wanted));
+        outcome.refuse(format!(
+            "{at_once} scripts were deleted in Studio at once, more than {MAX_DELETED}; if that was meant, delete the files"
+        ));
+        return changed;
+    }
+    for own in all {
+        let underway = own.scripts.iter().find(|script| {
+            let id = wire::referent(script.id);
+            known.texts.get(&id) != Some(&script.hash) && is_underway(api, id)
+        });
+        let deleted = match underway {
+            Some(script) => {
+                Err(format!("{} changed on disk just now, and Studio had not taken that in", script.file.display()))
+            }
+            None => deletions::delete(&api.session, &api.store, &own),
+        };
+        match deleted {
+            Ok(displaced) => {
+                known.deleted.push((now, own.scripts.len()));
+                outcome.displaced.extend(displaced);
+            }
+            Err(reason) => outcome.refuse(format!("what was deleted in Studio stays: {reason}")),
+        }
+        changed.extend(own.folders);
+        changed.extend(own.scripts.into_iter().map(|script| script.file));
+    }
+    changed
+}
+
+/// Those of `ids` in the tree that are not below others of them.
+fn topmost(api: &RojoApi, ids: &[Ref]) -> Vec<Ref> {
+    let wanted: HashSet<Ref> = ids.iter().copied().collect();
+    api.session.with_tree(|tree, _| {
+        let parent = |id: Ref| tree.get_instance(id).map(|instance| instance.parent());
+        let covered =
+            |id: Ref| std::iter::successors(parent(id), |&id| parent(id)).any(|above| wanted.contains(&above));
+        ids.iter().copied().filter(|&id| tree.get_instance(id).is_some() && !covered(id)).collect()
+    })
 }
 
 struct One {

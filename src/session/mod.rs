@@ -19,6 +19,7 @@ mod isolate;
 mod jsonc;
 mod mirror;
 mod models;
+mod own_files;
 mod pending;
 mod plain;
 mod problems;
@@ -57,6 +58,7 @@ use tokio::sync::{broadcast, watch as tokio_watch};
 
 pub use engine::find_project;
 pub use models::NewFiles;
+pub use own_files::{OwnFiles, OwnScript};
 pub use problems::{Health, Problem, ProblemKind};
 pub use types::{CursorGone, Look, Message, MessageBatch, ProjectInfo, SessionError, Target};
 
@@ -180,6 +182,14 @@ impl ServeSession {
             root.map(|metadata| metadata.context.clone()).unwrap_or_default()
         });
         models::files(node, &emit)
+    }
+
+    /// The files that an instance and all below it come from. `None`: there is no such instance.
+    ///
+    /// # Errors
+    /// In words: some of it comes from something else.
+    pub fn own_files(&self, id: NodeId) -> Option<Result<OwnFiles, String>> {
+        OwnFiles::of(&self.board.state.read(), &self.looker(), wire::referent(id))
     }
 
     /// The instances that `wanted` names. Several are twins.

@@ -24,6 +24,11 @@ impl Looker {
         Self { files: Vfs::new(board.files.clone()), plain: board.plain.clone(), folder }
     }
 
+    /// A path below the project's folder.
+    pub fn absolute(&self, path: &Path) -> PathBuf {
+        disk::normal(&self.folder.join(path))
+    }
+
     fn exists(&self, path: &Path) -> bool {
         self.plain.holds(path) || self.files.exists(path).unwrap_or(false)
     }

@@ -8,6 +8,7 @@ mod bases;
 mod journal;
 mod open;
 mod operations;
+mod sessions;
 #[cfg(test)]
 mod tests;
 mod texts;
@@ -18,6 +19,7 @@ use redb::{Database, ReadTransaction, TableDefinition, WriteTransaction};
 
 pub use bases::{Agreed, Base};
 pub use journal::{EntryState, JournalEntry};
+pub use sessions::Session;
 
 use crate::core::error::ToolError;
 

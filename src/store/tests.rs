@@ -184,6 +184,18 @@ fn an_operation_is_fresh_once_and_its_outcome_is_kept_for_a_day() {
 }
 
 #[test]
+fn a_result_that_outlived_its_server_is_kept_for_its_operation_once() {
+    let disk = Disk::new();
+    let store = disk.open();
+    let (op, request) = (OperationId::from("op"), RequestId::from("r1"));
+    store.intend(&op, &intent("x")).expect("kept");
+    assert_eq!(store.recover(&"r2".into(), json!(1)).expect("read"), None, "no operation was that");
+    assert_eq!(store.recover(&request, json!(1)).expect("kept"), Some(op.clone()));
+    assert_eq!(store.recover(&request, json!(2)).expect("read"), None, "it has its outcome");
+    assert_eq!(store.operation(&op).expect("read").expect("it is known").outcome, Some(json!(1)));
+}
+
+#[test]
 fn a_store_that_is_in_use_is_left_alone() {
     let disk = Disk::new();
     let first = disk.open();

@@ -3,6 +3,7 @@
 mod effects;
 mod hub;
 mod link;
+mod outbox;
 mod records;
 mod work;
 mod writes;

@@ -10,15 +10,16 @@ use crate::{
     core::{
         agreement::{Kept, News},
         bridge::{Work, Worked},
-        ids::InstanceId,
+        ids::{InstanceId, SessionId},
         journal::Entry,
         merge::{self, Merge, Side},
         paths::InstanceKey,
         sync::{Begun, ChangeResult, Cleared, Draft, MergeJob, Merged, Recalled, Undo},
         text::{ScriptText, TextHash},
     },
+    git::Git,
     session::ServeSession,
-    store::{Agreed, Base, EntryState, JournalEntry, Store, StoreError},
+    store::{Agreed, Base, EntryState, JournalEntry, Session, Store, StoreError},
 };
 
 /// A merge that takes longer is a conflict.
@@ -43,6 +44,10 @@ impl Worker {
             Work::Merge(jobs) => Worked::Merged(jobs.into_iter().map(|job| self.merge(job)).collect()),
             Work::Begin(draft) => Worked::Begun(self.begin(draft)),
             Work::Recall { place, undo } => Worked::Recalled(self.recall(&place, &undo)),
+            Work::History(versions) => {
+                let folder = self.session.project().folder.clone();
+                Worked::History(Git::default().earlier(&folder, &versions))
+            }
             Work::Check(writes) => Worked::Checked(writes.into_iter().map(|write| self.check(write)).collect()),
             Work::Write(writes) => Worked::Written(self.write(writes)),
             Work::Conclude { place, news, journal, entry } => {
@@ -59,6 +64,24 @@ impl Worker {
         });
         let entries = entries.into_iter().filter_map(|entry| serde_json::from_value::<Entry>(entry.entry).ok());
         entries.filter(|entry| entry.place == place.as_str()).collect()
+    }
+
+    /// What `session` has not seen in its place; `None`: it is not known to have been there.
+    pub fn unseen(&self, place: &InstanceId, session: &SessionId) -> Option<Vec<InstanceKey>> {
+        let known = self.store.session(place.as_str()).unwrap_or_else(|error| {
+            log::error!("what was seen in {place} could not be read: {error}");
+            None
+        });
+        let unseen = known.filter(|known| known.id == session.as_str())?.unseen;
+        Some(unseen.iter().map(|key| InstanceKey::from(key.as_str())).collect())
+    }
+
+    pub fn keep_session(&self, place: &InstanceId, session: &SessionId, unseen: &[InstanceKey]) {
+        let unseen = unseen.iter().map(|key| key.as_str().to_owned()).collect();
+        let session = Session { id: session.to_string(), unseen };
+        if let Err(error) = self.store.keep_session(place.as_str(), &session) {
+            log::error!("what was seen in {place} could not be kept: {error}");
+        }
     }
 
     /// What both sides agreed on in a place. A store that fails knows nothing.
@@ -206,7 +229,7 @@ impl Worker {
             let mut entries = entries.into_iter().filter_map(|entry| read(entry).ok());
             let last = entries.find(|(_, state, entry)| {
                 let is_of_this = entry.undoes.is_none() && entry.place == place.as_str();
-                is_of_this && *state != EntryState::Undone && changed_something(entry)
+                is_of_this && *state != EntryState::Undone && entry.changed_something()
             });
             return last
                 .map(|(id, _, entry)| (id, entry))
@@ -240,11 +263,6 @@ impl Worker {
         let undone = undone.map_or(Ok(()), |id| self.mark_undone(id));
         kept.and(finished).and(undone).map_err(|error| error.to_string())
     }
-}
-
-/// A change of it was made, or may have been.
-fn changed_something(entry: &Entry) -> bool {
-    entry.changes.iter().any(|line| line.result.is_none_or(|result| result == ChangeResult::Done))
 }
 
 fn to_base((last, earlier): &(Side, Vec<Side>)) -> Base {

@@ -37,11 +37,14 @@ impl Worker {
         let folder = self.session.project().folder.clone();
         let sources = self.session.sources();
         let checked = match write {
-            FileWrite::Replace { path, base, .. } | FileWrite::Remove { path, base } => {
-                files::check_held(&sources, &folder.join(path), base)
-            }
+            FileWrite::Replace { path, base, .. } => files::check_held(&sources, &folder.join(path), base),
+            FileWrite::Remove { path, base } => files::removable(&sources, &folder.join(path), base).map(drop),
             FileWrite::Create { folder: within, name, class, holds: false, .. } if folder.join(&within).is_dir() => {
                 files::check_create(&sources, &folder.join(within), &name, script_file(&class))
+            }
+            FileWrite::Move { path, base, folder: within, name, class, .. } => {
+                let held = files::removable(&sources, &folder.join(path), base);
+                held.and_then(|_| files::check_create(&sources, &folder.join(within), &name, script_file(&class)))
             }
             FileWrite::Create { .. } | FileWrite::Folder { .. } | FileWrite::Instance { .. } => Ok(()),
         };
@@ -70,7 +73,8 @@ impl Worker {
             FileWrite::Remove { path, base } => {
                 let path = folder.join(path);
                 batch.written.push(path.clone());
-                files::remove(&sources, &path, base).map(|_| Wrote::Done(None))
+                batch.displaced.push(files::remove(&sources, &path, base)?.displaced);
+                Ok(Wrote::Done(None))
             }
             FileWrite::Create { folder: within, name, class, text: Some(text), holds } => {
                 let (text, kind) = (ScriptText::new(&text), script_file(&class));
@@ -97,8 +101,20 @@ impl Worker {
                 self.read_again(std::slice::from_ref(&path));
                 Ok(Wrote::Made(below(&folder, &path), None))
             }
+            FileWrite::Move { path, base, folder: within, name, class, text: Some(text) } => {
+                let (path, text) = (folder.join(path), ScriptText::new(&text));
+                let to = (&*folder.join(within), &*name, script_file(&class));
+                batch.written.push(path.clone());
+                batch.written.push(to.0.to_path_buf());
+                let (path, displaced) = files::move_to(&sources, &path, base, to, &text)?;
+                batch.displaced.push(displaced);
+                let made = Wrote::Made(below(&folder, &path), Some(text.hash()));
+                batch.written.push(path);
+                Ok(made)
+            }
             FileWrite::Replace { text: None, .. }
             | FileWrite::Create { text: None, .. }
+            | FileWrite::Move { text: None, .. }
             | FileWrite::Instance { node: None, .. } => Ok(Wrote::Failed("its text is not known".to_owned())),
         }
     }

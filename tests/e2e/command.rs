@@ -55,7 +55,7 @@ async fn a_sync_ends_with_0_when_it_is_done_or_has_nothing_to_do() {
         done.stdout,
         "push add   Folder        ReplicatedStorage.Shared.Maps    src/shared/Maps\n\
          push edit  ModuleScript  ReplicatedStorage.Shared.Config  src/shared/Config.luau\n\
-         success: 2 pushed\n"
+         success: 2 pushed; journal 1: rojo-mcp undo --change 1 takes it back\n"
     );
     let told = Agent { port }.eval("return require(game.ReplicatedStorage.Shared.Config).lanternsToWin").await;
     assert_eq!(told, json!(3));

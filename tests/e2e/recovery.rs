@@ -106,3 +106,38 @@ async fn c53_a_killed_server_is_found_again_by_the_plugin() {
     let receipt = agent.ask("sync", json!({ "mode": "dryrun" })).await;
     assert_eq!(receipt["total"], 1, "a save while no server ran is seen: {receipt}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_person_changed_while_the_server_was_away_is_taken_for_studio_was_never_closed() {
+    let project = demo();
+    let store = rojo_mcp::store::Store::in_memory();
+    let first = TestServer::start_with(project.path(), store.clone(), 0).await;
+    let (port, place) = (first.port, first.session.place_model());
+    let studio = headless(port, place.clone());
+    first.until_live(1).await;
+    let stale = "game.ReplicatedStorage.Shared.Money.Source = '-- typed before the first sync'";
+    studio.run(stale).await.expect("typed");
+    assert_eq!(first.agent().ask("sync", json!({ "paths": ["src/shared/Config.luau"] })).await["status"], "empty");
+    first.stop().await;
+    studio.run("game.ReplicatedStorage.Shared.Config.Source = '-- typed'").await.expect("typed");
+
+    let second = TestServer::start_with(project.path(), store.clone(), port).await;
+    second.until_live(1).await;
+    let receipt = second.agent().ask("sync", json!({ "paths": ["src/shared/Config.luau"] })).await;
+    assert_eq!((&receipt["status"], &receipt["pulled"]), (&json!("success"), &json!(1)), "{receipt}");
+    assert_eq!(std::fs::read_to_string(project.path().join("src/shared/Config.luau")).expect("a text"), "-- typed");
+    second.stop().await;
+    drop(studio);
+
+    // Another session: nobody saw what happened before.
+    let third = TestServer::start_with(project.path(), store, 0).await;
+    let studio = headless(third.port, place);
+    third.until_live(1).await;
+    studio.run("game.ReplicatedStorage.Shared.Items.Rope.Source = '-- typed'").await.expect("typed");
+    let receipt = third.agent().ask("sync", json!({ "paths": ["src/shared/Items/Rope.luau"] })).await;
+    assert_eq!(
+        (&receipt["status"], &receipt["pulled"]),
+        (&json!("success"), &json!(1)),
+        "it was seen equal: {receipt}"
+    );
+}

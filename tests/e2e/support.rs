@@ -69,6 +69,11 @@ impl TestServer {
 
     /// One that remembers in `store`, on a port of its own or on `port`.
     pub async fn start_with(project: &Path, store: Store, port: u16) -> Self {
+        Self::start_for(project, store, port, Vec::new()).await
+    }
+
+    /// One that is reached under these names too.
+    pub async fn start_for(project: &Path, store: Store, port: u16, allowed_hosts: Vec<String>) -> Self {
         let project = project.to_path_buf();
         let session = tokio::task::spawn_blocking(move || ServeSession::start(&project))
             .await
@@ -76,7 +81,7 @@ impl TestServer {
             .expect("the project loads");
         let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("a free port");
         let shutdown = CancellationToken::new();
-        let config = ServerConfig { store, ..ServerConfig::new(Arc::clone(&session), shutdown.clone()) };
+        let config = ServerConfig { store, allowed_hosts, ..ServerConfig::new(Arc::clone(&session), shutdown.clone()) };
         let server = Server::start(listener, config).expect("it starts");
         Self { session, port: server.address.port(), shutdown, server: Some(server) }
     }
@@ -90,8 +95,17 @@ impl TestServer {
 
     /// The same, with the files live, or both sides.
     pub async fn live_studio(&self, two_way: bool) -> HeadlessStudio {
-        let mode = [("RojoMcpOneShotSync", false), ("RojoMcpTwoWaySync", two_way)];
-        let studio = headless_with(self.port, self.session.place_model(), 0, &mode);
+        self.live_studio_of(self.session.place_model(), two_way, "Initial").await
+    }
+
+    /// The same with a place, and with what the plugin's setting says of questions.
+    pub async fn live_studio_of(&self, place: Vec<u8>, two_way: bool, confirmation: &str) -> HeadlessStudio {
+        let mode = [
+            ("RojoMcpOneShotSync", json!(false)),
+            ("RojoMcpTwoWaySync", json!(two_way)),
+            ("RojoMcpConfirmationBehavior", json!(confirmation)),
+        ];
+        let studio = headless_with(self.port, place, 0, &mode);
         self.until_live(1).await;
         studio
     }
@@ -140,9 +154,9 @@ pub fn headless_of(port: u16, place: Vec<u8>, place_id: u64) -> HeadlessStudio {
 }
 
 /// The same, with settings of the plugin.
-fn headless_with(port: u16, place: Vec<u8>, place_id: u64, given: &[(&str, bool)]) -> HeadlessStudio {
+fn headless_with(port: u16, place: Vec<u8>, place_id: u64, given: &[(&str, Value)]) -> HeadlessStudio {
     let mut settings: serde_json::Map<String, Value> =
-        given.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+        given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     settings.insert("RojoMcpServer".into(), format!("127.0.0.1:{port}").into());
     HeadlessStudio::start(HeadlessConfig {
         place,
@@ -211,7 +225,7 @@ impl Agent {
         method: &str,
         path: &str,
         headers: &[(&str, &str)],
-        body: String,
+        body: impl Into<Bytes>,
     ) -> (StatusCode, HeaderMap, Bytes) {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).await.expect("the server listens");
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("HTTP");
@@ -223,7 +237,7 @@ impl Agent {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let request = request.body(Full::new(Bytes::from(body))).expect("a request");
+        let request = request.body(Full::new(body.into())).expect("a request");
         let response =
             tokio::time::timeout(BOUND, sender.send_request(request)).await.expect("in time").expect("answered");
         let (head, body) = response.into_parts();

@@ -73,7 +73,7 @@ async fn is_taken_back(place: &Place, at: At) {
     assert!(disk["Merge"].contains("b = 2\n") && studio["Merge"].contains("a = 1\n"), "{at:?}");
     assert!(disk.contains_key("New") && !studio.contains_key("New"), "{at:?}");
     assert!(disk.contains_key("Renamed") && !studio.contains_key("Renamed") && studio.contains_key("Old"), "{at:?}");
-    assert_eq!((disk.get("Gone"), disk.get("Gone").is_some()), (studio.get("Gone"), true), "{at:?}");
+    assert!(disk.contains_key("Gone") && disk.get("Gone") == studio.get("Gone"), "{at:?}");
 }
 
 async fn killed_at(at: At) {
@@ -102,6 +102,11 @@ async fn killed_at(at: At) {
     until("nothing is said of it any more", || async { !place.problems().await.contains("was cut off") }).await;
     let first = place.sync(json!({})).await;
     say(&format!("after an undo that was killed at {at:?}: {}", brief(Some(&first))));
+    assert_eq!((&first["removed"], &first["renamed"]), (&json!(0), &json!(1)), "{at:?}: as the first sync: {first}");
+    if at != At::Answered {
+        let counts = ["pushed", "pulled", "merged"].map(|count| &first[count]);
+        assert_eq!(counts, [&json!(2), &json!(6), &json!(1)], "{at:?}: {first}");
+    }
     let second = place.sync(json!({})).await;
     for count in ["pushed", "pulled", "merged", "removed", "renamed", "failed"] {
         assert_eq!(second[count], 0, "{at:?}: it is settled: {second}");

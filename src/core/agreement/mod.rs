@@ -9,7 +9,7 @@ mod picture;
 mod properties;
 mod restore;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use picture::Picture;
 pub use properties::PropertyBase;
@@ -38,6 +38,8 @@ pub struct Agreement {
     gone_news: HashSet<InstanceKey>,
     /// What the store has to forget, or to have exactly as it is here.
     rewritten: HashSet<InstanceKey>,
+    /// What the store knows to be unseen by this plugin session.
+    told_unseen: Option<BTreeSet<InstanceKey>>,
 }
 
 /// A base as the store has it.

@@ -160,6 +160,12 @@ impl super::Agreement {
         self.picture.parent(id)
     }
 
+    /// How many children a node has in the tree.
+    pub fn child_count(&self, parent: NodeId) -> u32 {
+        let count = self.picture.seats.get(&parent).map_or(0, |seat| seat.children.len());
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
     /// The node of a put stands at its place already.
     pub fn stays(&self, op: &PatchOp) -> bool {
         matches!(op, PatchOp::Put { node } if self.picture.key(node.id).is_some() && !self.picture.moves(node))

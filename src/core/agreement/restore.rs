@@ -1,6 +1,6 @@
 //! What is told to the store: what was agreed, and what was before, where a run is taken back.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{Agreement, Kept};
 use crate::core::{
@@ -75,6 +75,35 @@ impl Agreement {
         }
         self.gone_news.remove(key);
         self.rewritten.insert(key.clone());
+    }
+
+    /// This plugin session was here before, with another server: it has seen the last agreed state
+    /// of each script in Studio, but for `unseen`.
+    pub fn recall_seen(&mut self, unseen: &BTreeSet<InstanceKey>) {
+        let ids: Vec<NodeId> = self.bases.keys().copied().collect();
+        for id in ids {
+            let seen = self.unique_key(id).is_some_and(|key| !unseen.contains(&key));
+            if let Some(base) = self.bases.get_mut(&id).filter(|base| seen && base.last.is_some()) {
+                base.seen = true;
+            }
+        }
+        // Of what the tree has not, or not yet.
+        for (_, base) in self.gone.iter_mut().filter(|(key, _)| !unseen.contains(key)) {
+            base.seen = true;
+        }
+    }
+
+    /// The scripts of which this plugin session has not seen the last agreed state, if that is
+    /// news.
+    pub fn take_unseen(&mut self) -> Option<Vec<InstanceKey>> {
+        let unseen = self.bases.iter().filter(|(_, base)| !base.seen);
+        let unseen: BTreeSet<InstanceKey> = unseen.filter_map(|(id, _)| self.unique_key(*id)).collect();
+        if self.told_unseen.as_ref() == Some(&unseen) {
+            return None;
+        }
+        let news = unseen.iter().cloned().collect();
+        self.told_unseen = Some(unseen);
+        Some(news)
     }
 
     /// A run that was cut off had decided about `id`, and nothing was agreed since.

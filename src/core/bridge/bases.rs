@@ -1,32 +1,42 @@
-//! What outlives the process: bases go to the store and come from it, and runs leave an entry.
+//! What outlives the process: bases go to the store and come from it, and runs leave an entry; and
+//! what else the outside has done for a run.
 
-use super::{Bridge, Effect, Work};
+use super::{Bridge, Effect, Work, Worked};
 use crate::core::{
     agreement::Kept,
     calls::Moment,
     ids::{InstanceId, RunId},
     journal::Entry,
+    paths::InstanceKey,
     protocol::Role,
     studios::{Studio, StudioKey},
-    sync::{Cleared, Draft, Run},
+    sync::{Begun, Cleared, Draft, Run},
 };
 
 impl Bridge {
     /// A Studio is here for the first time: what was agreed with its place is wanted.
     pub(super) fn recall(&mut self, key: StudioKey) {
         let Some(studio) = self.studios.get_mut(key) else { return };
-        match lasting_place(studio) {
-            Some(place) => self.effects.push(Effect::LoadBases { place }),
+        match lasting_place(studio).zip(studio.session().cloned()) {
+            Some((place, session)) => self.effects.push(Effect::LoadBases { place, session }),
             None => studio.recalled = true,
         }
     }
 
-    pub(super) fn bases_loaded(&mut self, now: Moment, place: &InstanceId, kept: Vec<Kept>, cut_off: &[Entry]) {
+    pub(super) fn bases_loaded(
+        &mut self,
+        now: Moment,
+        place: &InstanceId,
+        (kept, cut_off, unseen): (Vec<Kept>, &[Entry], Option<Vec<InstanceKey>>),
+    ) {
         let found = self.studios.iter_mut().find(|studio| lasting_place(studio).as_ref() == Some(place));
         let Some(studio) = found.filter(|studio| !studio.recalled) else { return };
         studio.recalled = true;
         studio.agreement.recall(kept);
         studio.agreement.recall_cut_off(cut_off);
+        if let Some(unseen) = unseen {
+            studio.agreement.recall_seen(&unseen.into_iter().collect());
+        }
         let key = studio.key;
         self.remember(key);
         self.resume_parked(now, key);
@@ -39,6 +49,17 @@ impl Bridge {
         let published = |(from, to): &(InstanceId, InstanceId)| from != to && from.as_str().starts_with("anon:");
         if let Some((from, to)) = from.zip(to).filter(published) {
             self.effects.push(Effect::MovePlace { from, to });
+        }
+    }
+
+    /// A run has ended: what is seen by now is kept, where that changed.
+    pub(super) fn note_session(&mut self, key: StudioKey) {
+        let Some(studio) = self.studios.get_mut(key).filter(|studio| studio.recalled && studio.is_ready()) else {
+            return;
+        };
+        let Some((place, session)) = lasting_place(studio).zip(studio.session().cloned()) else { return };
+        if let Some(unseen) = studio.agreement.take_unseen() {
+            self.effects.push(Effect::KeepSession { place, session, unseen });
         }
     }
 
@@ -56,7 +77,26 @@ impl Bridge {
         }
     }
 
+    /// The outside has done its part.
+    pub(super) fn worked(&mut self, now: Moment, id: &RunId, done: Worked) {
+        if let (Worked::Begun(Begun::Entry(journal, _)), false) = (&done, self.runs.contains_key(id)) {
+            self.effects.push(Effect::CutOff { journal: *journal });
+        }
+        self.advance(now, id, |run, agreement| match done {
+            Worked::History(earlier) => run.knows_history(earlier, agreement),
+            Worked::Merged(merged) => run.merged(merged, agreement),
+            Worked::Checked(found) => run.checked(found, agreement),
+            Worked::Begun(begun) => run.begun(begun, agreement),
+            Worked::Recalled(recalled) => run.recalled(recalled, agreement),
+            Worked::Written(wrote) => run.written(wrote, agreement),
+            Worked::Concluded(kept) => run.concluded(kept),
+        });
+    }
+
     pub(super) fn begin_entry(&mut self, id: &RunId, mut draft: Draft) {
+        if let Some(error) = self.play_came_between(id) {
+            return self.run_failed(id, error);
+        }
         let place = self.studio_of(id).and_then(|key| self.place_of(key));
         draft.entry.place = place.map(|place| place.to_string()).unwrap_or_default();
         self.effects.push(Effect::Work { run: id.clone(), work: Work::Begin(draft) });

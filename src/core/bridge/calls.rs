@@ -1,6 +1,6 @@
 //! Calls: opened when an agent asks, settled by the first of result, deadline, cancel and loss.
 
-use std::{collections::VecDeque, time::Duration};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -8,17 +8,17 @@ use super::{
     Answer, Ask, Bridge, Call, CallerId, Effect, StudioScript, Waiter, Waiting, What,
     level0::{late_catch_up, read_relayed},
     operations::Ran,
+    plan_parts::first_part,
+    play::late_play,
+    runs::Stage,
+    targets::Destination,
 };
 use crate::core::{
     calls::Moment,
-    console::Query,
     error::{ErrorCode, ToolError},
-    ids::{RequestId, RunId},
-    protocol::{
-        CancelReason, MAX_FRAME_BYTES, MAX_PART_BYTES, Notice, Outcome, PlanOp, PluginResult, Request, RequestBody,
-        ServerFrame,
-    },
-    studios::{LinkId, Studio, StudioKey, StudioStatus},
+    ids::{OperationId, RequestId, RunId},
+    protocol::{CancelReason, MAX_FRAME_BYTES, Notice, Outcome, PluginResult, Request, RequestBody, ServerFrame},
+    studios::{DataModel, StudioKey},
 };
 
 impl Bridge {
@@ -44,17 +44,6 @@ impl Bridge {
         }
     }
 
-    fn status(&self, now: Moment) -> Answer {
-        let status = |studio: &Studio| StudioStatus {
-            busy: self.busy(now, studio.key),
-            paused: self.paused(studio).map(str::to_owned),
-            ..studio.status(now)
-        };
-        let studios = self.studios.iter().map(status).collect();
-        let waiting = self.calls.iter().filter(|(_, call)| matches!(call.who, Waiter::Caller(_))).count();
-        Answer::Status { studios, waiting: waiting + self.operations.waiting() }
-    }
-
     /// Begin what is asked, as request `id`.
     pub(super) fn start(
         &mut self,
@@ -65,29 +54,33 @@ impl Bridge {
         studio: Option<&str>,
         ask: Ask,
     ) {
-        if let Ask::Console(query) = &ask
-            && let Some(outcome) = self.read_console(studio, query)
+        if let Ask::Console { target, query } = &ask
+            && let Some(outcome) = self.read_console(studio, *target, query)
         {
             return self.finish(who, outcome, Ran::Known);
         }
-        let key = match self.ready_studio(studio) {
-            Ok(key) => key,
+        if let Ask::Play { mode, owner } = ask {
+            return self.play(now, deadline, (id, who), studio, (mode, owner));
+        }
+        let to = match self.destination(studio, &ask) {
+            Ok(to) => to,
             Err(error) => return self.finish(who, Err(error), Ran::Never),
         };
         let (body, changes) = match ask {
-            Ask::Tool { name, args, changes } => (RequestBody::Tool { name: name.to_owned(), args }, changes),
+            Ask::Tool { name, args, changes, .. } => (RequestBody::Tool { name: name.to_owned(), args }, changes),
             Ask::GetScript { id, from_draft } => {
                 let from_draft = from_draft.then_some(true);
                 (RequestBody::GetScript { id: Some(id), temp_id: None, from_draft }, false)
             }
-            Ask::Console(_) => {
-                let args = Value::Object(serde_json::Map::new());
-                (RequestBody::Tool { name: "get_console_output".to_owned(), args }, false)
-            }
-            Ask::Sync(args) => return self.start_run(now, deadline, key, id, who, args),
-            Ask::Status | Ask::GetCall(_) => unreachable!("answered above"),
+            Ask::Mode { .. } => (bare_tool("get_studio_mode"), false),
+            Ask::Console { .. } => (bare_tool("get_console_output"), false),
+            Ask::Sync(args) => match self.refuse_in_play(to.data_model.studio, &args) {
+                Some(error) => return self.finish(who, Err(error), Ran::Never),
+                None => return self.start_run(deadline, to.data_model.studio, id, who, args),
+            },
+            Ask::Status | Ask::GetCall(_) | Ask::Play { .. } => unreachable!("answered above"),
         };
-        self.open_request(deadline, key, id.clone(), who, body);
+        self.open_request(deadline, to, id.clone(), who, body);
         self.dispatch(now, &id, changes);
     }
 
@@ -100,50 +93,28 @@ impl Bridge {
         }
     }
 
-    /// What a Studio printed, from what is kept of it, even while its link is lost. `None`: a
-    /// foreign plugin that may not forward its output has to be asked.
-    fn read_console(&self, wanted: Option<&str>, query: &Query) -> Option<Result<Answer, ToolError>> {
-        match self.studios.target(wanted) {
-            Ok(studio) if studio.is_level1() => Some(Ok(Answer::Console(studio.console.read(query)))),
-            Ok(_) => None,
-            Err(error) => Some(Err(error)),
-        }
-    }
-
-    fn ready_studio(&self, wanted: Option<&str>) -> Result<StudioKey, ToolError> {
-        let studio = self.studios.target(wanted)?;
-        match studio.link {
-            Some(_) => Ok(studio.key),
-            None => Err(ToolError::reconnecting(&studio.name)),
-        }
-    }
-
     /// Open a call for `body` and send it, numbered.
     pub(super) fn ask(&mut self, now: Moment, deadline: Moment, key: StudioKey, who: Waiter, body: RequestBody) {
         let id = (self.new_id)();
         let changes = matches!(body, RequestBody::Plan { .. });
-        self.open_request(deadline, key, id.clone(), who, body);
+        self.open_request(deadline, Destination::link(key), id.clone(), who, body);
         self.dispatch(now, &id, changes);
     }
 
-    fn open_request(&mut self, deadline: Moment, studio: StudioKey, id: RequestId, who: Waiter, body: RequestBody) {
+    pub(super) fn open_request(
+        &mut self,
+        deadline: Moment,
+        to: Destination,
+        id: RequestId,
+        who: Waiter,
+        body: RequestBody,
+    ) {
+        let Destination { data_model: DataModel { studio, client: logical_id }, target } = to;
         let (body, rest) = first_part(body);
-        let request = Request { request_id: id.clone(), n: None, remaining_ms: None, body };
+        let request = Request { request_id: id.clone(), n: None, remaining_ms: None, logical_id, target, body };
         let what = What::Request { request, rest, next_part: 1, sent: false };
         let deadline = ledger_deadline(&who, deadline);
         self.calls.open(id, deadline, Waiting { studio, who, what });
-    }
-
-    pub(super) fn plan_part_taken(&mut self, link: LinkId, id: &RequestId, part: u32) {
-        let Some(waiting) = self.calls.get_mut(id) else { return };
-        let What::Request { rest, next_part, .. } = &mut waiting.what else { return };
-        if *next_part != part + 1 {
-            return;
-        }
-        let Some(ops) = rest.pop_front() else { return };
-        *next_part += 1;
-        let notice = Notice::PlanPart { request_id: id.clone(), part: part + 1, last: rest.is_empty(), ops };
-        self.send(link, ServerFrame::Notice(notice));
     }
 
     /// The one result of a request has come. A repeated or unknown one changes nothing.
@@ -154,6 +125,9 @@ impl Bridge {
             // A plugin cannot know the id of what was not sent, unless it guesses.
             Some(_) => return,
             None => return self.late_result(now, from, result),
+        }
+        if self.awaits_play(&id, &result.status) {
+            return self.leave_lane(now, from, &id);
         }
         let Some(Waiting { studio, who, what }) = self.calls.settle(&id) else { return };
         let What::Request { request, .. } = what else { unreachable!("looked at above") };
@@ -197,6 +171,9 @@ impl Bridge {
         let Some(waiting) = self.calls.settle(id) else { return };
         let studio = waiting.studio;
         let told = matches!(waiting.who, Waiter::Caller(_) | Waiter::Operation(_));
+        if let (Waiter::Run(run), Ran::Never) = (&waiting.who, ran) {
+            self.set_stage(run, Stage::Plans);
+        }
         if told && ran != Ran::Unknown && !matches!(waiting.what, What::Run(_)) {
             self.finish(waiting.who, Err(error), ran);
         } else {
@@ -211,27 +188,25 @@ impl Bridge {
             (Waiter::Run(run), _) => self.run_failed(&run, error.clone()),
             (Waiter::Probe { newer }, _) => self.give_way(studio, newer),
             (who, What::Request { request, sent: true, .. }) => {
-                let operation = match &who {
-                    Waiter::Operation(id) => Some(id.clone()),
-                    _ => None,
-                };
-                self.late.insert(studio, request, operation);
+                self.late.insert(studio, request, operation_of(&who));
                 self.finish(who, Err(error.clone().ask_get_call(id.as_str())), Ran::Unknown);
             }
             (who, What::Request { sent: false, .. } | What::CatchUp(_)) => {
                 self.finish(who, Err(error.not_sent()), Ran::Never);
             }
-            (who, What::Run(run)) => {
-                let ran = if self.changes_something(&run) { Ran::Unknown } else { Ran::Never };
-                self.forget_run(&run);
-                self.finish(who, Err(error.clone()), ran);
+            (who, What::Play(_)) => self.finish(who, Err(error.clone()), Ran::Unknown),
+            (who, What::Run(run)) if self.let_run_go(&run) => {
+                self.late.insert_run(studio, id.clone(), operation_of(&who));
+                self.finish(who, Err(error.clone().ask_get_call(id.as_str())), Ran::Unknown);
             }
+            (who, What::Run(_)) => self.finish(who, Err(error.not_sent()), Ran::Never),
         }
     }
 
     /// Everything that waits for this Studio ends with `error`.
     pub(super) fn fail_all_of(&mut self, key: StudioKey, error: &ToolError) {
         self.lanes.forget(key);
+        self.turns.forget(key);
         // Runs first: their end takes their requests with them.
         for runs_only in [true, false] {
             for (id, waiting) in
@@ -255,36 +230,35 @@ impl Bridge {
         }
     }
 
-    /// The plugin has taken parts of this plan and would wait for the others for ever.
-    fn call_off_plan(&mut self, id: &RequestId) {
-        let Some((waiting, _)) = self.calls.get(id) else { return };
-        if matches!(waiting.what, What::Request { next_part: 2.., .. }) {
-            self.cancel(id, waiting.studio, CancelReason::Aborted);
-        }
-    }
-
     pub(super) fn expire_calls(&mut self, now: Moment) {
         self.expire_operations(now);
         let mut expired = self.calls.expire(now);
         // Runs first, while it can still be seen what they were at.
         expired.sort_by_key(|(_, waiting)| !matches!(waiting.what, What::Run(_)));
         for (id, waiting) in expired {
-            let (studio, name) = (waiting.studio, self.studio_name(waiting.studio));
+            let (studio, name) = (waiting.studio, self.name_of(&waiting));
             let error = match &waiting.what {
                 What::Request { sent: true, .. } => {
                     let told = self.cancel(&id, studio, CancelReason::Timeout);
-                    ToolError::outcome_unknown(
-                        &name,
-                        if told { "its deadline passed, and Studio was told to end it" } else { "its deadline passed" },
-                    )
+                    ToolError::outcome_unknown(&name, self.after_deadline(studio, told))
                 }
                 What::Request { sent: false, .. } => never_sent(&name, "its deadline passed before its turn came"),
                 What::Run(run) => self.late_run(run, &name),
                 What::CatchUp(_) => late_catch_up(&name),
+                What::Play(goal) => late_play(&name, *goal),
             };
             self.lanes.give_up(studio, &id);
             self.fail_waiting(&id, waiting, &error);
             self.tell_places(studio);
+        }
+    }
+
+    fn after_deadline(&self, studio: StudioKey, told: bool) -> &'static str {
+        let is_level0 = self.studios.get(studio).is_some_and(|studio| !studio.is_level1());
+        match (told, is_level0) {
+            (true, _) => "its deadline passed, and Studio was told to end it",
+            (false, true) => "its deadline passed; its plugin knows no cancel, and further changes do not wait for it",
+            (false, false) => "its deadline passed",
         }
     }
 
@@ -305,8 +279,10 @@ impl Bridge {
                     self.cancel(&id, studio, CancelReason::Aborted);
                     self.late.insert(studio, request, None);
                 }
-                What::Run(run) => self.abandon_run(&run),
+                What::Run(run) if self.let_run_go(&run) => self.late.insert_run(studio, id, None),
+                What::Run(_) => {}
                 What::Request { .. } | What::CatchUp(_) => self.lanes.give_up(studio, &id),
+                What::Play(_) => {}
             }
             self.settle(caller, Err(ToolError::cancelled()));
             self.tell_places(studio);
@@ -327,7 +303,11 @@ impl Bridge {
 
     /// Nobody waits for it, but the plugin may still be at it.
     pub(super) fn is_given_up(&self, waiting: &Waiting) -> bool {
-        matches!(&waiting.who, Waiter::Operation(id) if self.operations.is_given_up(id))
+        match &waiting.who {
+            Waiter::Operation(id) => self.operations.is_given_up(id),
+            Waiter::Run(id) => self.is_run_given_up(id),
+            Waiter::Caller(_) | Waiter::Probe { .. } => false,
+        }
     }
 
     pub(super) fn progress(&mut self, id: &RequestId, progress: f64, total: Option<f64>, message: Option<String>) {
@@ -336,6 +316,10 @@ impl Bridge {
             self.effects.push(Effect::Progress { caller, progress, total, message: message.clone() });
         }
     }
+}
+
+fn bare_tool(name: &str) -> RequestBody {
+    RequestBody::Tool { name: name.to_owned(), args: Value::Object(serde_json::Map::new()) }
 }
 
 /// It was not sent, and will not be.
@@ -347,6 +331,13 @@ pub(super) fn never_sent(studio: &str, why: &str) -> ToolError {
     )
 }
 
+fn operation_of(who: &Waiter) -> Option<OperationId> {
+    match who {
+        Waiter::Operation(id) => Some(id.clone()),
+        Waiter::Caller(_) | Waiter::Run(_) | Waiter::Probe { .. } => None,
+    }
+}
+
 /// The callers of an operation each have a deadline; the operation itself has none.
 pub(super) fn ledger_deadline(who: &Waiter, deadline: Moment) -> Moment {
     if matches!(who, Waiter::Operation(_)) { Moment::MAX } else { deadline }
@@ -356,6 +347,10 @@ pub(super) fn ledger_deadline(who: &Waiter, deadline: Moment) -> Moment {
 pub(super) fn unwrap_outcome<T>(outcome: Result<Outcome<T>, String>) -> Result<T, ToolError> {
     match outcome {
         Ok(Outcome::Success(value)) => Ok(value),
+        // It ran: the plugin says so of a result that it could not keep.
+        Ok(Outcome::Failure { code: Some(code), message }) if code == "lost" => {
+            Err(ToolError::new(ErrorCode::OutcomeUnknown, message, "it ran: read Studio's state, and return less"))
+        }
         Ok(Outcome::Failure { code, message }) => {
             let code =
                 code.and_then(|code| serde_json::from_value(Value::String(code)).ok()).unwrap_or(ErrorCode::Failed);
@@ -363,35 +358,6 @@ pub(super) fn unwrap_outcome<T>(outcome: Result<Outcome<T>, String>) -> Result<T
         }
         Err(detail) => Err(ToolError::failed(detail, "update the plugin: its version and the server's differ")),
     }
-}
-
-/// A plan goes out in parts; anything else is one frame.
-fn first_part(body: RequestBody) -> (RequestBody, VecDeque<Vec<PlanOp>>) {
-    match body {
-        RequestBody::Plan { run_id, undo_name, all_or_nothing, ops, .. } => {
-            let mut parts = plan_parts(ops);
-            let ops = parts.pop_front().unwrap_or_default();
-            let last = parts.is_empty();
-            (RequestBody::Plan { run_id, undo_name, all_or_nothing, part: 0, last, ops }, parts)
-        }
-        body => (body, VecDeque::new()),
-    }
-}
-
-/// Cut a plan into parts of at most [`MAX_PART_BYTES`], or one step that is larger by itself.
-fn plan_parts(ops: Vec<PlanOp>) -> VecDeque<Vec<PlanOp>> {
-    let mut parts = VecDeque::from([Vec::new()]);
-    let mut size = 0;
-    for op in ops {
-        let weight = op.weight();
-        if size + weight > MAX_PART_BYTES && size > 0 {
-            parts.push_back(Vec::new());
-            size = 0;
-        }
-        size += weight;
-        parts.back_mut().expect("there is always a part").push(op);
-    }
-    parts
 }
 
 /// Whole milliseconds.

@@ -1,17 +1,22 @@
 //! What the bridge is told, and what it wants done.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use super::{Answer, Call, CallerId, PlacePolicy};
 use crate::core::{
     agreement::{Kept, News},
     error::ToolError,
-    ids::{InstanceId, NodeId, OperationId, RequestId, RunId},
+    ids::{InstanceId, NodeId, OperationId, RequestId, RunId, SessionId},
     journal::Entry,
     operations::{Intent, Intention, Outcome},
+    paths::InstanceKey,
+    play::OwnerId,
     protocol::{FrameError, Patch, PluginFrame, ServerFrame, TreePart},
     studios::LinkId,
-    sync::{Begun, Cleared, Draft, FileWrite, MergeJob, Merged, NodeView, Recalled, Undo, Wrote},
+    sync::{Begun, Cleared, Draft, FileWrite, MergeJob, Merged, NodeView, Recalled, Undo, Version, Wrote},
 };
 
 /// What happened.
@@ -93,6 +98,8 @@ pub enum Event {
         kept: Vec<Kept>,
         /// Runs in it of which nobody saw the end, oldest first.
         cut_off: Vec<Entry>,
+        /// What the plugin session has not seen, if the store knows that session.
+        unseen: Option<Vec<InstanceKey>>,
     },
     /// The answer to [`Effect::Work`].
     Worked {
@@ -108,10 +115,17 @@ pub enum Event {
         /// Whether it is new, or why that cannot be kept.
         intention: Result<Intention, ToolError>,
     },
+    /// The answer to [`Effect::Record`] and [`Effect::Recover`]: it is on the disk, or cannot be.
+    Recorded {
+        /// The request that had this outcome.
+        request: RequestId,
+    },
     /// The project's place lists were read again.
     Places(PlacePolicy),
     /// Official plugins have live sockets, or have none any more.
     Official(bool),
+    /// A client of ours is gone.
+    OwnerLeft(OwnerId),
     /// Time has passed.
     Tick,
     /// The server stops.
@@ -183,6 +197,8 @@ pub enum Effect {
     LoadBases {
         /// In which place.
         place: InstanceId,
+        /// By which plugin session.
+        session: SessionId,
     },
     /// Keep what both sides agreed on.
     Remember {
@@ -190,6 +206,15 @@ pub enum Effect {
         place: InstanceId,
         /// What is new.
         news: Vec<News>,
+    },
+    /// Keep what a plugin session has not seen, for a server that comes after this one.
+    KeepSession {
+        /// Of which place.
+        place: InstanceId,
+        /// Which.
+        session: SessionId,
+        /// Scripts that differed when it began.
+        unseen: Vec<InstanceKey>,
     },
     /// A place that was never published has been, so it has another name.
     MovePlace {
@@ -228,8 +253,18 @@ pub enum Effect {
     Record {
         /// Which.
         operation: OperationId,
+        /// Its request, for [`Event::Recorded`].
+        request: RequestId,
         /// `None`: it provably never ran.
         outcome: Option<Outcome>,
+    },
+    /// A result came that this server did not ask for: if a server before it did, for an operation without
+    /// an outcome, keep it as that.
+    Recover {
+        /// The request that it names, for [`Event::Recorded`].
+        request: RequestId,
+        /// What it says.
+        outcome: Outcome,
     },
     /// A line of a Studio's output.
     Output {
@@ -249,6 +284,8 @@ pub enum Effect {
 pub enum Work {
     /// Merge texts.
     Merge(Vec<MergeJob>),
+    /// Ask git which of these their files had in earlier commits.
+    History(Vec<Version>),
     /// Begin an entry of the journal, on the disk before anything else is done.
     Begin(Draft),
     /// Read an entry of the journal, with its texts.
@@ -280,6 +317,8 @@ pub enum Work {
 pub enum Worked {
     /// In the order of the jobs.
     Merged(Vec<Merged>),
+    /// Those that they had.
+    History(BTreeSet<Version>),
     /// Whether there is an entry.
     Begun(Begun),
     /// The entry, or why it cannot be had.

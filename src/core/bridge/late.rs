@@ -3,7 +3,12 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{Answer, Bridge, Effect, What, operations::kept};
+use serde_json::Value;
+
+use super::{
+    Answer, Bridge, Effect, What,
+    operations::{Ran, kept},
+};
 use crate::core::{
     calls::Moment,
     error::{ErrorCode, ToolError},
@@ -59,7 +64,8 @@ pub(super) struct Late {
 struct LateCall {
     studio: StudioKey,
     n: Option<u64>,
-    body: RequestBody,
+    /// `None`: it is a run.
+    body: Option<RequestBody>,
     operation: Option<OperationId>,
     state: CallState,
 }
@@ -67,7 +73,15 @@ struct LateCall {
 impl Late {
     pub fn insert(&mut self, studio: StudioKey, request: Request, operation: Option<OperationId>) {
         let Request { request_id: id, n, body, .. } = request;
-        let call = LateCall { studio, n, body, operation, state: CallState::Unknown };
+        self.keep(id, LateCall { studio, n, body: Some(body), operation, state: CallState::Unknown });
+    }
+
+    /// The run of this entry goes on although nobody waits for it.
+    pub fn insert_run(&mut self, studio: StudioKey, entry: RequestId, operation: Option<OperationId>) {
+        self.keep(entry, LateCall { studio, n: None, body: None, operation, state: CallState::Unknown });
+    }
+
+    fn keep(&mut self, id: RequestId, call: LateCall) {
         if self.calls.insert(id.clone(), call).is_none() {
             self.order.push_back(id);
         }
@@ -90,17 +104,44 @@ impl Bridge {
     /// A result came for a call that is over, or never was.
     pub(super) fn late_result(&mut self, now: Moment, from: StudioKey, result: PluginResult) {
         let id = result.request_id.clone();
-        if let Some(LateCall { studio, body, .. }) = self.late.calls.get(&id) {
-            let outcome = self.read_answer(*studio, body, result);
-            self.late_outcome(&id, outcome);
-        }
+        let outcome = match self.late.calls.get(&id) {
+            Some(LateCall { studio, body: Some(body), .. }) => self.read_answer(*studio, body, result),
+            // Of an earlier server only operations are known, and those that are one request are tools.
+            _ => self.read_answer(from, &RequestBody::Tool { name: String::new(), args: Value::Null }, result),
+        };
+        self.late_end(from, &id, outcome);
         self.leave_lane(now, from, &id);
     }
 
+    /// A call that is over for its caller, here or in an earlier server, has come to this.
+    pub(super) fn late_end(&mut self, from: StudioKey, id: &RequestId, outcome: Result<Answer, ToolError>) {
+        match self.late.calls.get(id) {
+            Some(LateCall { body: Some(_), .. }) => self.late_outcome(id, outcome),
+            // Its plugin does not know the id of a run's entry.
+            Some(LateCall { body: None, .. }) => {}
+            None => self.recover(from, id.clone(), &outcome),
+        }
+    }
+
     fn late_outcome(&mut self, id: &RequestId, outcome: Result<Answer, ToolError>) {
-        let record = kept(&outcome);
+        let outcome_kept = kept(&outcome);
         if let Some(operation) = self.late.settle(id, CallState::Done(bounded(outcome))) {
-            self.effects.push(Effect::Record { operation, outcome: record });
+            self.effects.push(Effect::Record { operation, request: id.clone(), outcome: outcome_kept });
+        }
+    }
+
+    /// A run has ended whose caller was told that nobody knows.
+    pub(super) fn late_run_ended(&mut self, entry: &RequestId, outcome: Result<Answer, ToolError>, ran: Ran) {
+        match ran {
+            Ran::Known => self.late_outcome(entry, outcome),
+            Ran::Never => self.late_never(entry),
+            Ran::Unknown => {}
+        }
+    }
+
+    fn late_never(&mut self, id: &RequestId) {
+        if let Some(operation) = self.late.settle(id, CallState::NeverRan) {
+            self.effects.push(Effect::Record { operation, request: id.clone(), outcome: None });
         }
     }
 
@@ -110,7 +151,7 @@ impl Bridge {
             || ToolError::new(ErrorCode::Cancelled, "it was ended; part of it may have run", "read Studio's state");
         let given_up = self.calls.get(id).map(|(waiting, _)| self.is_given_up(waiting));
         match given_up {
-            Some(true) => self.fail(now, id, error(), super::operations::Ran::Known),
+            Some(true) => self.fail(now, id, error(), Ran::Known),
             // It is still wanted, so this is about something else.
             Some(false) => {}
             None => {
@@ -125,11 +166,7 @@ impl Bridge {
         let never = |call: &LateCall| call.studio == studio && call.n.is_some_and(|n| n > last_n);
         let ids: Vec<RequestId> =
             self.late.calls.iter().filter(|(_, call)| never(call)).map(|(id, _)| id.clone()).collect();
-        for id in ids {
-            if let Some(operation) = self.late.settle(&id, CallState::NeverRan) {
-                self.effects.push(Effect::Record { operation, outcome: None });
-            }
-        }
+        ids.iter().for_each(|id| self.late_never(id));
     }
 
     /// The call that an agent asks about, by the request's id or the operation's.
@@ -148,6 +185,7 @@ impl Bridge {
             let tool = match &waiting.what {
                 What::Request { request, .. } => tool_of(&request.body),
                 What::Run(_) | What::CatchUp(_) => "sync",
+                What::Play(_) => "start_stop_play",
             };
             return Some(CallRecord { tool: tool.to_owned(), operation: None, state: self.state_of(&id), id });
         }
@@ -157,12 +195,15 @@ impl Bridge {
         };
         let id = self.late.order.iter().rev().find(is_it)?;
         let LateCall { body, operation, state, .. } = self.late.calls.get(id)?;
-        let tool = tool_of(body).to_owned();
+        let tool = body.as_ref().map_or("sync", tool_of).to_owned();
         Some(CallRecord { id: id.clone(), operation: operation.clone(), tool, state: state.clone() })
     }
 
     fn state_of(&self, request: &RequestId) -> CallState {
-        let waits = self.calls.get(request).and_then(|(waiting, _)| self.lanes.before(waiting.studio, request));
+        let waits = self.calls.get(request).and_then(|(waiting, _)| {
+            let studio = waiting.studio;
+            self.lanes.before(studio, request).or_else(|| self.turns.before(studio, request))
+        });
         waits.map_or(CallState::Running, |before| CallState::Queued { before })
     }
 }
@@ -171,6 +212,7 @@ fn bounded(outcome: Result<Answer, ToolError>) -> Result<Answer, ToolError> {
     let size = match &outcome {
         Ok(Answer::Tool(response)) => response.to_string().len(),
         Ok(Answer::Script { script, .. }) => script.source.len(),
+        Ok(Answer::Receipt(receipt)) => serde_json::to_string(receipt).map_or(0, |text| text.len()),
         _ => 0,
     };
     if size <= LARGEST {

@@ -6,8 +6,8 @@ use super::{Bridge, runs::ActiveRun};
 use crate::core::{
     calls::Moment,
     error::ToolError,
-    ids::{NodeId, RunId},
-    live::LiveMode,
+    ids::RunId,
+    live::{Edited, LiveMode},
     protocol::{Notice, Role, ServerFrame},
     studios::{LinkId, Studio, StudioKey, TreeState},
     sync::{ChangeResult, Receipt, Run, SyncArgs, Unasked},
@@ -18,20 +18,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Bridge {
     /// A person changed something in Studio.
-    pub(super) fn edited(&mut self, link: LinkId, key: StudioKey, seq: u64, nodes: Vec<NodeId>, removed: Vec<NodeId>) {
+    pub(super) fn edited(&mut self, (link, key): (LinkId, StudioKey), now: Moment, edited: Edited) {
         let Some(studio) = self.studios.get_mut(key) else { return };
         if studio.live_mode() == LiveMode::TwoWay {
-            studio.live.edited(seq, nodes, removed);
+            studio.live.edited(now, edited);
         } else {
-            self.send(link, ServerFrame::Notice(Notice::Edited { seq }));
+            self.send(link, ServerFrame::Notice(Notice::Edited { seq: edited.seq }));
         }
     }
 
     /// The plugin has taken the whole tree in.
     pub(super) fn live_tree_ready(&mut self, key: StudioKey) {
+        let is_listed = |place: u64| self.places.serve.as_ref().is_some_and(|serve| serve.contains(&place));
         if let Some(studio) = self.studios.get_mut(key).filter(|studio| studio.live_mode() != LiveMode::Off) {
-            let unasked = studio.hello.confirmation_behavior == "Never";
-            studio.live.tree_ready(unasked);
+            let listed = is_listed(studio.hello.place_id);
+            studio.live.tree_ready(&studio.hello.confirmation_behavior, listed);
         }
     }
 
@@ -55,18 +56,19 @@ impl Bridge {
     }
 
     fn end_live_run(&mut self, now: Moment, key: StudioKey) {
+        let is_played = self.studios.get(key).is_some_and(|studio| self.is_played(studio));
         let Some(studio) = self.studios.get_mut(key) else { return };
         let Some(run) = studio.live.running() else { return };
         if self.runs.contains_key(run) {
             return;
         }
-        match studio.link.filter(|_| studio.is_ready()) {
+        match studio.link.filter(|_| studio.is_ready() && !is_played) {
             Some(link) => {
                 for seq in studio.live.ended() {
                     self.send(link, ServerFrame::Notice(Notice::Edited { seq }));
                 }
             }
-            // Nobody knows how far it came: it is compared again.
+            // Nobody knows how far it came, or a play test came between: it is compared again.
             None => studio.live.interrupted(),
         }
         self.resume_parked(now, key);
@@ -108,7 +110,7 @@ impl Bridge {
         let id = RunId::from((self.new_id)().as_str());
         let Some(studio) = self.studios.get_mut(key) else { return };
         let TreeState::Ready { cursor } = studio.tree else { return };
-        let (scope, deleted) = studio.live.begin(id.clone());
+        let (scope, deleted) = studio.live.begin(now, id.clone());
         let unasked = Unasked { scope, takes: studio.live_mode() == LiveMode::TwoWay, deleted };
         let args = SyncArgs { unasked: Some(Box::new(unasked)), ..SyncArgs::default() };
         let (mut run, _) = Run::start(id.clone(), args, studio.is_alone());

@@ -4,8 +4,10 @@
 //! whoever owns it (the hub, or a test) carries the effects out and brings their results back as
 //! events. `now` is the time since the owner started.
 
+mod acks;
 mod bases;
 mod calls;
+mod clients;
 mod copies;
 mod events;
 mod late;
@@ -14,8 +16,14 @@ mod links;
 mod live;
 mod operations;
 mod places;
+mod plan_parts;
+mod play;
 mod read;
+mod run_ends;
+mod run_turns;
 mod runs;
+mod standing;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod ticks;
@@ -27,12 +35,14 @@ use std::{
     time::Duration,
 };
 
+use acks::Owed;
 pub use events::{Effect, Event, Work, Worked};
 use late::Late;
 pub use late::{CallRecord, CallState};
-use operations::Operations;
+use operations::{Operations, Ran};
 pub use places::PlacePolicy;
 pub use read::StudioScript;
+use run_turns::RunTurns;
 use runs::ActiveRun;
 
 use super::{
@@ -42,9 +52,12 @@ use super::{
     ids::{NodeId, OperationId, RequestId, RunId, ServerId, TreeId},
     lanes::Lanes,
     operations::Claim,
+    play::{Goal, Leases, OwnerId, PlayMode},
     protocol::{HEARTBEAT, PlanOp, Request, RequestBody, ServerFrame},
-    studios::{LinkId, StudioKey, StudioStatus, Studios},
+    status::StudioStatus,
+    studios::{LinkId, StudioKey, Studios},
     sync::{Receipt, SyncArgs},
+    targets::Target,
     text::TextHash,
 };
 
@@ -76,6 +89,8 @@ pub enum Ask {
         args: serde_json::Value,
         /// It may change something, so it waits for its turn.
         changes: bool,
+        /// In which DataModel.
+        target: Target,
     },
     /// Studio's text of a script.
     GetScript {
@@ -85,9 +100,26 @@ pub enum Ask {
         from_draft: bool,
     },
     /// What it printed. Settled at once; a foreign plugin is asked.
-    Console(Query),
+    Console {
+        /// Which DataModel.
+        target: Target,
+        /// Which lines.
+        query: Query,
+    },
+    /// Whether it edits or plays, as the DataModel says; `None`: the one that says it of all.
+    Mode {
+        /// Which DataModel.
+        target: Option<Target>,
+    },
     /// A sync run.
     Sync(SyncArgs),
+    /// Start or end a play test.
+    Play {
+        /// What is wanted.
+        mode: PlayMode,
+        /// Who holds the lease of a test that starts.
+        owner: OwnerId,
+    },
     /// What became of a call, by the id of its request or operation. Settled at once.
     GetCall(String),
     /// How things are. Needs no Studio and is settled at once.
@@ -143,7 +175,10 @@ pub struct Bridge {
     calls: Calls<Waiting>,
     operations: Operations,
     lanes: Lanes,
+    leases: Leases,
+    turns: RunTurns,
     late: Late,
+    owed: Owed,
     runs: HashMap<RunId, ActiveRun>,
     next_beat: Moment,
     stopping: bool,
@@ -195,6 +230,8 @@ enum What {
     Run(RunId),
     /// The disk is read before this is sent.
     CatchUp(RequestBody),
+    /// The plugin does it; the DataModels must still say so.
+    Play(Goal),
 }
 
 impl Bridge {
@@ -208,7 +245,10 @@ impl Bridge {
             calls: Calls::default(),
             operations: Operations::default(),
             lanes: Lanes::default(),
+            leases: Leases::default(),
+            turns: RunTurns::default(),
             late: Late::default(),
+            owed: Owed::default(),
             runs: HashMap::new(),
             next_beat: HEARTBEAT,
             stopping: false,
@@ -235,13 +275,18 @@ impl Bridge {
             Event::CaughtUp { run, result } => self.caught_up(now, &run, result),
             Event::Looked { run, views } => self.looked(now, &run, views),
             Event::Intended { operation, intention } => self.intended(now, &operation, intention),
-            Event::BasesLoaded { place, kept, cut_off } => self.bases_loaded(now, &place, kept, &cut_off),
+            Event::Recorded { request } => self.recorded(&request),
+            Event::BasesLoaded { place, kept, cut_off, unseen } => {
+                self.bases_loaded(now, &place, (kept, &cut_off, unseen));
+            }
             Event::Worked { run, done } => self.worked(now, &run, done),
             Event::Places(places) => self.apply_places(now, places),
             Event::Tick => self.tick(now),
+            Event::OwnerLeft(owner) => self.leases.owner_left(owner, now),
             Event::Official(linked) => self.official = linked,
             Event::Shutdown => self.shutdown(),
         }
+        self.play_turn();
         self.live_turn(now);
         std::mem::take(&mut self.effects)
     }

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Answer, Ask, Bridge, CallerId, Effect, Waiter, Waiting, What, calls::never_sent, level0::late_catch_up};
+use super::{
+    Answer, Ask, Bridge, CallerId, Effect, Waiter, Waiting, What, calls::never_sent, level0::late_catch_up,
+    play::late_play,
+};
 use crate::core::{
     calls::Moment,
     error::{ErrorCode, ToolError},
@@ -137,8 +140,9 @@ impl Bridge {
             Ran::Never => Some(None),
             Ran::Unknown => None,
         };
-        if let Some(outcome) = record {
-            self.effects.push(Effect::Record { operation: id.clone(), outcome });
+        let request = self.operations.0.get(id).map(|active| active.request.clone());
+        if let Some((outcome, request)) = record.zip(request) {
+            self.effects.push(Effect::Record { operation: id.clone(), request, outcome });
         }
         let outcome = match ran {
             Ran::Unknown => outcome.map_err(|error| error.ask_get_call(id.as_str())),
@@ -184,7 +188,7 @@ impl Bridge {
         let Some((waiting, _)) = waiting else {
             return never_sent("Studio", "its deadline passed before it could be noted that it was meant");
         };
-        let name = self.studio_name(waiting.studio);
+        let name = self.name_of(waiting);
         match &waiting.what {
             What::Request { sent: true, .. } => {
                 ToolError::outcome_unknown(&name, "its deadline passed").ask_get_call(id.as_str())
@@ -192,6 +196,7 @@ impl Bridge {
             What::Request { sent: false, .. } => never_sent(&name, "its deadline passed before its turn came"),
             What::Run(run) => self.late_run(run, &name).ask_get_call(id.as_str()),
             What::CatchUp(_) => late_catch_up(&name),
+            What::Play(goal) => late_play(&name, *goal),
         }
     }
 
@@ -206,6 +211,7 @@ impl Bridge {
                 self.cancel(&request, studio, reason);
             }
             What::Run(run) if self.changes_something(run) => {}
+            What::Play(_) => {}
             What::Request { .. } | What::Run(_) | What::CatchUp(_) => {
                 let Some(waiting) = self.calls.settle(&request) else { return };
                 self.lanes.give_up(waiting.studio, &request);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
-    Answer, Bridge, CallerId, Effect, Waiter, Waiting, What, Work, Worked,
+    Answer, Bridge, Effect, Waiter, Waiting, What, Work,
     calls::{ledger_deadline, unwrap_outcome},
     operations::Ran,
     read::{Applied, Compared, Described, StudioScript},
@@ -11,39 +11,52 @@ use super::{
 use crate::core::{
     calls::Moment,
     classes::kept,
-    error::{ErrorCode, ToolError},
+    error::ToolError,
     ids::{InstanceId, NodeId, OpId, RequestId, RunId},
     protocol::{Fact, PluginResult, RequestBody},
     studios::{LinkId, StudioKey, TreeState},
-    sync::{Begun, NodeView, Run, Step, SyncArgs},
+    sync::{NodeView, Run, Step, SyncArgs},
     text::TextHash,
 };
 
 /// A run and where it belongs.
 #[derive(Debug)]
 pub(super) struct ActiveRun {
-    run: Run,
+    pub(super) run: Run,
     pub(super) studio: StudioKey,
-    deadline: Moment,
-    /// Its plan was given to the plugin: from here on it may change the DataModel.
-    planned: bool,
+    /// Until when its caller waits.
+    pub(super) deadline: Moment,
+    pub(super) stage: Stage,
     /// It may go on, with this version of the tree, once the plugin has taken the tree in.
-    parked: Option<u32>,
-    /// The ledger's entry for the caller; `None` for the comparison after a hello.
-    entry: Option<RequestId>,
+    pub(super) parked: Option<u32>,
+    /// The ledger's entry for the caller, which may be over before the run is; `None` for a run that
+    /// nobody called.
+    pub(super) entry: Option<RequestId>,
+}
+
+/// How far a run is.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// It waits for its turn, and begins with this.
+    Waits(Step),
+    /// It looks at both sides.
+    Compares,
+    /// Its plan waits for the changes before it.
+    Plans,
+    /// It may have changed something.
+    Changes,
 }
 
 impl ActiveRun {
     /// A run that nobody called.
     pub(super) fn unasked(run: Run, studio: StudioKey, deadline: Moment) -> Self {
-        Self { run, studio, deadline, planned: false, parked: None, entry: None }
+        Self { run, studio, deadline, stage: Stage::Compares, parked: None, entry: None }
     }
 }
 
 impl Bridge {
     pub(super) fn start_run(
         &mut self,
-        now: Moment,
         deadline: Moment,
         studio: StudioKey,
         entry: RequestId,
@@ -55,13 +68,14 @@ impl Bridge {
         }
         // Not the entry's id: the plugin learns the run's, and may name it in a result.
         let alone = self.studios.get(studio).is_some_and(|studio| studio.is_alone());
-        let (run, step) = Run::start(RunId::from((self.new_id)().as_str()), args, alone);
+        let (run, first) = Run::start(RunId::from((self.new_id)().as_str()), args, alone);
         let id = run.id().clone();
         let what = What::Run(id.clone());
         self.calls.open(entry.clone(), ledger_deadline(&who, deadline), Waiting { studio, who, what });
-        self.runs
-            .insert(id.clone(), ActiveRun { run, studio, deadline, planned: false, parked: None, entry: Some(entry) });
-        self.follow(now, &id, step);
+        let stage = Stage::Waits(first);
+        let active = ActiveRun { stage, entry: Some(entry), ..ActiveRun::unasked(run, studio, deadline) };
+        self.runs.insert(id.clone(), active);
+        self.run_comes(&id);
     }
 
     /// The plugin has paired the tree: what it does not report is equal on both sides. The rest of
@@ -88,8 +102,7 @@ impl Bridge {
         let id = RunId::from((self.new_id)().as_str());
         let (mut run, _) = Run::start(id.clone(), SyncArgs::comparison(), false);
         run.caught_up(cursor, &known);
-        let active = ActiveRun { run, studio, deadline: Moment::MAX, planned: false, parked: None, entry: None };
-        self.runs.insert(id.clone(), active);
+        self.runs.insert(id.clone(), ActiveRun::unasked(run, studio, Moment::MAX));
         self.advance(now, &id, |run, agreement| run.compared(Some(cursor), facts, agreement));
         self.resume_parked(now, studio);
     }
@@ -128,7 +141,7 @@ impl Bridge {
     }
 
     pub(super) fn looked(&mut self, now: Moment, id: &RunId, views: HashMap<NodeId, NodeView>) {
-        self.advance(now, id, |run, agreement| run.looked(&views, agreement));
+        self.advance(now, id, |run, agreement| run.looked(views, agreement));
     }
 
     pub(super) fn run_result(&mut self, now: Moment, id: &RunId, asked: &RequestBody, result: PluginResult) {
@@ -185,7 +198,7 @@ impl Bridge {
         if facts.iter().all(Fact::is_whole) { Ok((cursor, facts)) } else { Err(nameless_fact()) }
     }
 
-    fn advance(
+    pub(super) fn advance(
         &mut self,
         now: Moment,
         id: &RunId,
@@ -195,21 +208,6 @@ impl Bridge {
         let Some(studio) = self.studios.get_mut(active.studio) else { return };
         let step = turn(&mut active.run, &mut studio.agreement);
         self.follow(now, id, step);
-    }
-
-    /// The outside has done its part.
-    pub(super) fn worked(&mut self, now: Moment, id: &RunId, done: Worked) {
-        if let (Worked::Begun(Begun::Entry(journal, _)), false) = (&done, self.runs.contains_key(id)) {
-            self.effects.push(Effect::CutOff { journal: *journal });
-        }
-        self.advance(now, id, |run, agreement| match done {
-            Worked::Merged(merged) => run.merged(merged, agreement),
-            Worked::Checked(found) => run.checked(found, agreement),
-            Worked::Begun(begun) => run.begun(begun, agreement),
-            Worked::Recalled(recalled) => run.recalled(recalled, agreement),
-            Worked::Written(wrote) => run.written(wrote, agreement),
-            Worked::Concluded(kept) => run.concluded(kept),
-        });
     }
 
     pub(super) fn follow(&mut self, now: Moment, id: &RunId, step: Step) {
@@ -237,7 +235,7 @@ impl Bridge {
                 self.ask_for_run(now, id, RequestBody::GetInstance { temp_id, classes });
             }
             Step::Apply { ops, all_or_nothing } => {
-                self.set_planned(id);
+                self.set_stage(id, Stage::Plans);
                 let undo_name = "Sync from files".to_owned();
                 let body = RequestBody::Plan { run_id: run, undo_name, all_or_nothing, part: 0, last: true, ops };
                 self.ask_for_run(now, id, body);
@@ -248,27 +246,22 @@ impl Bridge {
                 let place = place.unwrap_or_else(|| InstanceId::from(""));
                 self.effects.push(Effect::Work { run, work: Work::Recall { place, undo } });
             }
+            Step::History(versions) => self.effects.push(Effect::Work { run, work: Work::History(versions) }),
             Step::Check(writes) => self.effects.push(Effect::Work { run, work: Work::Check(writes) }),
             Step::Begin(draft) => self.begin_entry(id, draft),
             Step::Write(writes) => {
-                self.set_planned(id);
+                self.set_stage(id, Stage::Changes);
                 self.effects.push(Effect::Work { run, work: Work::Write(writes) });
             }
             Step::Conclude { journal, entry } => self.conclude(id, journal, entry),
             Step::Done(receipt) => {
-                let Some(active) = self.runs.remove(id) else { return };
+                let Some(active) = self.end_run(id) else { return };
                 self.remember(active.studio);
+                self.note_session(active.studio);
                 self.clear_cut_off(active.studio, active.run.clears(&receipt));
                 self.note_receipt(active.studio, id, &receipt, active.run.is_whole());
                 self.settle_entry(active.entry, Ok(Answer::Receipt(receipt)), Ran::Known);
             }
-        }
-    }
-
-    /// From here on the run changes something.
-    fn set_planned(&mut self, id: &RunId) {
-        if let Some(active) = self.runs.get_mut(id) {
-            active.planned = true;
         }
     }
 
@@ -289,75 +282,6 @@ impl Bridge {
             }
             None => self.run_failed(id, ToolError::no_studio()),
         }
-    }
-
-    /// A step of the run failed: so does the run.
-    pub(super) fn run_failed(&mut self, id: &RunId, error: ToolError) {
-        let Some(active) = self.runs.remove(id) else { return };
-        self.cancel_requests_of(id);
-        self.cut_off(&active.run);
-        self.note_unasked_failure(active.entry.is_none(), active.studio, &error);
-        let ran = match error.code {
-            _ if !active.planned => Ran::Never,
-            ErrorCode::OutcomeUnknown | ErrorCode::StudioLeft | ErrorCode::Reconnecting | ErrorCode::TimedOut => {
-                Ran::Unknown
-            }
-            _ => Ran::Known,
-        };
-        self.settle_entry(active.entry, Err(error), ran);
-    }
-
-    fn settle_entry(&mut self, entry: Option<RequestId>, outcome: Result<Answer, ToolError>, ran: Ran) {
-        let Some(waiting) = entry.and_then(|entry| self.calls.settle(&entry)) else { return };
-        self.finish(waiting.who, outcome, ran);
-    }
-
-    /// From here on, it may have changed something.
-    pub(super) fn changes_something(&self, id: &RunId) -> bool {
-        self.runs.get(id).is_some_and(|active| active.planned)
-    }
-
-    /// The run's caller has its answer; whatever the run was doing no longer counts.
-    pub(super) fn forget_run(&mut self, id: &RunId) {
-        if let Some(active) = self.runs.remove(id) {
-            self.cancel_requests_of(id);
-            self.cut_off(&active.run);
-        }
-    }
-
-    /// The caller went away. A plan that is under way is carried to its end all the same.
-    pub(super) fn abandon_run(&mut self, id: &RunId) {
-        match self.runs.get_mut(id) {
-            Some(active) if active.planned => active.entry = None,
-            _ => self.forget_run(id),
-        }
-    }
-
-    /// What to tell the caller of a run whose deadline has passed.
-    pub(super) fn late_run(&self, id: &RunId, studio: &str) -> ToolError {
-        if self.runs.get(id).is_some_and(|active| active.planned) {
-            return ToolError::outcome_unknown(studio, "the plan was sent and its deadline passed");
-        }
-        ToolError::new(
-            ErrorCode::TimedOut,
-            format!("{studio} took too long to compare; nothing was changed"),
-            "call again, or sync fewer `paths`",
-        )
-    }
-
-    pub(super) fn callers_of(&self, id: &RunId) -> Vec<CallerId> {
-        let entry = self.runs.get(id).and_then(|active| active.entry.as_ref());
-        match entry.and_then(|entry| self.calls.get(entry)) {
-            Some((waiting, _)) => self.callers(&waiting.who),
-            None => Vec::new(),
-        }
-    }
-
-    /// The Studio has left: a comparison that nobody waits for ends with it.
-    pub(super) fn forget_runs_of(&mut self, studio: StudioKey) {
-        let gone: Vec<ActiveRun> =
-            self.runs.extract_if(|_, active| active.studio == studio).map(|(_, run)| run).collect();
-        gone.iter().for_each(|active| self.cut_off(&active.run));
     }
 }
 

@@ -8,11 +8,14 @@ mod live;
 mod loss;
 mod model;
 mod operations;
+mod play;
 mod runs;
+mod targets;
 mod trees;
 mod turns;
 
 use std::{
+    collections::{BTreeSet, VecDeque},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -31,6 +34,7 @@ use crate::core::{
     protocol::{Node, Patch, PatchOp, PluginFrame, TreePart},
     studios::LinkId,
     sync::{Begun, SyncArgs, SyncStatus},
+    targets::Target,
     text::TextHash,
 };
 
@@ -49,6 +53,8 @@ struct Rig {
     callers: u64,
     /// How many ids were made.
     made: Arc<AtomicU64>,
+    /// The store says at once that an outcome is kept.
+    keeps: bool,
 }
 
 fn new_bridge(server: &str, places: PlacePolicy, made: &Arc<AtomicU64>) -> Bridge {
@@ -75,7 +81,7 @@ impl Rig {
     fn serving(places: PlacePolicy) -> Self {
         let made = Arc::default();
         let bridge = new_bridge(SERVER, places, &made);
-        Self { bridge, server: SERVER.to_owned(), now: Moment::ZERO, links: 0, callers: 0, made }
+        Self { bridge, server: SERVER.to_owned(), now: Moment::ZERO, links: 0, callers: 0, made, keeps: true }
     }
 
     /// The server is killed and started again: another process, which knows nothing.
@@ -85,30 +91,48 @@ impl Rig {
         self.now = Moment::ZERO;
     }
 
+    /// Handle an event, and then what it leads to. A store that knows nothing answers each question
+    /// once all that was decided together is carried out, as every owner of a bridge does.
     fn event(&mut self, event: Event) -> Out {
         let mut out = Out::default();
-        self.handle(event, &mut out);
-        out
-    }
-
-    /// Handle an event. A store that knows nothing answers at once.
-    fn handle(&mut self, event: Event, out: &mut Out) {
-        for effect in self.bridge.handle(self.now, event) {
-            match effect {
-                Effect::LoadBases { place } => {
-                    self.handle(Event::BasesLoaded { place, kept: vec![], cut_off: vec![] }, out);
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            for effect in self.bridge.handle(self.now, event) {
+                match effect {
+                    Effect::LoadBases { place, .. } => {
+                        events.push_back(Event::BasesLoaded { place, kept: vec![], cut_off: vec![], unseen: None });
+                    }
+                    Effect::Remember { .. }
+                    | Effect::KeepSession { .. }
+                    | Effect::MovePlace { .. }
+                    | Effect::CutOff { .. }
+                    | Effect::Clear { .. } => {}
+                    Effect::Work { run, work: Work::Begin(draft) } => {
+                        let done = Worked::Begun(Begun::Entry(1, draft.entry));
+                        events.push_back(Event::Worked { run, done });
+                    }
+                    Effect::Work { run, work: Work::History(_) } => {
+                        events.push_back(Event::Worked { run, done: Worked::History(BTreeSet::new()) });
+                    }
+                    Effect::Work { run, work: Work::Check(writes) } => {
+                        let done = Worked::Checked(vec![None; writes.len()]);
+                        events.push_back(Event::Worked { run, done });
+                    }
+                    Effect::Work { run, work: Work::Conclude { .. } } => {
+                        events.push_back(Event::Worked { run, done: Worked::Concluded(Ok(())) });
+                    }
+                    other => {
+                        if let Effect::Record { request, .. } | Effect::Recover { request, .. } = &other
+                            && self.keeps
+                        {
+                            events.push_back(Event::Recorded { request: request.clone() });
+                        }
+                        out.0.push(other);
+                    }
                 }
-                Effect::Remember { .. } | Effect::MovePlace { .. } | Effect::CutOff { .. } | Effect::Clear { .. } => {}
-                Effect::Work { run, work: Work::Begin(draft) } => {
-                    let done = Worked::Begun(Begun::Entry(1, draft.entry));
-                    self.handle(Event::Worked { run, done }, out);
-                }
-                Effect::Work { run, work: Work::Conclude { .. } } => {
-                    self.handle(Event::Worked { run, done: Worked::Concluded(Ok(())) }, out);
-                }
-                other => out.0.push(other),
             }
         }
+        out
     }
 
     /// Let time pass, with a tick whenever the bridge wants one.
@@ -312,12 +336,12 @@ fn with(base: Value, more: Value) -> Value {
 }
 
 fn run_code() -> Ask {
-    Ask::Tool { name: "run_code", args: json!({"command": "return 1"}), changes: true }
+    Ask::Tool { name: "run_code", args: json!({"command": "return 1"}), changes: true, target: Target::Edit }
 }
 
 /// As [`run_code`], of a tool that changes nothing.
 fn look() -> Ask {
-    Ask::Tool { name: "look", args: json!({"at": "it"}), changes: false }
+    Ask::Tool { name: "look", args: json!({"at": "it"}), changes: false, target: Target::Edit }
 }
 
 fn success(request: &str, response: &Value) -> Value {

@@ -8,12 +8,15 @@
 //! Two levels share the socket. Level 0 is any plugin that says hello without `protocol`; it gets
 //! no frame that it does not know. Level 1 is ours.
 
+mod clients;
 mod fields;
 mod from_plugin;
 mod plan;
+mod request_id;
 mod results;
 mod to_plugin;
 mod tree;
+mod weight;
 
 use std::time::Duration;
 

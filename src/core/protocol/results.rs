@@ -97,6 +97,12 @@ pub struct Fact {
     /// For `extra`: how many children its parent has in Studio, the engine's own not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub siblings: Option<u32>,
+    /// For `extra`: a person was seen to make it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_new: bool,
+    /// For `extra`: the node that it was the script of until a person renamed or moved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub was: Option<NodeId>,
 }
 
 /// An instance below one that only Studio has.

@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::{Patch, TreePart, from_plugin::Role, plan::PlanOp, results::is_false};
 use crate::core::{
     classes::PropertyTypes,
-    ids::{InstanceId, NodeId, RequestId, RunId, ServerId, TempId, TreeId},
+    ids::{InstanceId, LogicalId, NodeId, RequestId, RunId, ServerId, TempId, TreeId},
+    targets::Target,
 };
 
 /// Anything that the server sends.
@@ -60,6 +61,23 @@ pub enum Notice {
         request_id: RequestId,
         /// What became of the result.
         disposition: AckDisposition,
+    },
+    /// Answers `attach`. Level 1.
+    Attached {
+        /// Which client.
+        logical_id: LogicalId,
+        /// What it is called from now on.
+        role: Target,
+    },
+    /// How this Studio stands, when that has changed; at most with every heartbeat. Level 1.
+    Status {
+        /// How many callers wait for it.
+        agents: usize,
+        /// How many requests it has not answered.
+        pending: usize,
+        /// Another window wants this place and is refused; for the person at the screen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rival: Option<String>,
     },
     /// What an `edit` told is dealt with; the plugin need not send it again. Level 1.
     Edited {
@@ -175,6 +193,12 @@ pub struct Request {
     /// Milliseconds until the caller gives up. Level 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining_ms: Option<u64>,
+    /// The play client that it is for; the play server on the link hands it on. Level 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logical_id: Option<LogicalId>,
+    /// The DataModel of a play test that it is for. A plugin that is not there refuses it. Level 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
     /// What is asked.
     #[serde(flatten)]
     pub body: RequestBody,

@@ -1,5 +1,7 @@
 //! What is asked of a run.
 
+use std::collections::BTreeSet;
+
 use super::{Override, Resolution, Rules, Unasked, Undo};
 use crate::core::protocol::SyncMode;
 
@@ -18,6 +20,8 @@ pub struct SyncArgs {
     pub unasked: Option<Box<Unasked>>,
     /// Only this; everything else is left out.
     pub resolution: Option<Resolution>,
+    /// Nobody reads the receipt.
+    pub unread: bool,
     /// Nothing is compared and decided; what an earlier run did is taken back.
     pub undo: Option<Undo>,
 }
@@ -25,7 +29,7 @@ pub struct SyncArgs {
 impl SyncArgs {
     /// Compare and report, nothing else.
     pub fn comparison() -> Self {
-        Self { mode: SyncMode::Dryrun, ..Self::default() }
+        Self { mode: SyncMode::Dryrun, unread: true, ..Self::default() }
     }
 
     /// What the run may do unasked. `alone`: nobody else edits the place.
@@ -35,6 +39,8 @@ impl SyncArgs {
             allow_removals: self.allow_removals,
             takes: self.unasked.as_ref().is_none_or(|unasked| unasked.takes),
             deleted: self.unasked.iter().flat_map(|unasked| unasked.deleted.iter().copied()).collect(),
+            follows: alone && self.unasked.as_ref().is_some_and(|unasked| unasked.takes),
+            earlier: BTreeSet::new(),
         }
     }
 }

@@ -1,33 +1,80 @@
-//! From the differences that were found to what is done about each.
+//! The part of a run in which each difference is decided about.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{
-    Run, blocked,
-    decision::{Decision, NodeView},
-    overrides::Overrides,
-    properties,
-    receipt::PatchType,
-    removals, renames, scope, verdicts,
+    Decision, Run, Step, Version, blocked, decision::NodeView, overrides::Overrides, properties, receipt::PatchType,
+    removals, renames, scope, taken, undo, verdicts,
 };
 use crate::core::{
     agreement::Agreement,
     ids::NodeId,
-    protocol::{Fact, FactKind},
+    protocol::{Fact, FactKind, SyncMode},
 };
 
 impl Run {
+    /// The nodes that differ, as the tree has them. Those that are gone are absent.
+    pub fn looked(&mut self, views: HashMap<NodeId, NodeView>, agreement: &mut Agreement) -> Step {
+        let reported = scope::reported_ids(&self.facts, &views);
+        let (texts, properties) = (|id| reported.texts.contains(&id), |id| reported.properties.contains(&id));
+        agreement.confirm_each(std::mem::take(&mut self.comparison), texts, properties);
+        self.views = views;
+        let unknown = match &self.recalled {
+            None if !self.args.unread => scope::without_base(&self.facts, &self.views, agreement),
+            _ => Vec::new(),
+        };
+        if unknown.is_empty() { self.decided(agreement) } else { Step::History(unknown) }
+    }
+
+    /// What of it their files had in earlier commits.
+    pub fn knows_history(&mut self, earlier: BTreeSet<Version>, agreement: &mut Agreement) -> Step {
+        self.rules.earlier = earlier;
+        self.decided(agreement)
+    }
+
+    fn decided(&mut self, agreement: &mut Agreement) -> Step {
+        let (facts, views) = (std::mem::take(&mut self.facts), std::mem::take(&mut self.views));
+        match &self.recalled {
+            Some(recalled) => {
+                let all = undo::decide(recalled, &facts, &views, agreement);
+                let (back, decisions): (Vec<_>, Vec<_>) = all.into_iter().partition(undo::is_back);
+                back.iter().for_each(|decision| decision.agree(agreement));
+                self.decisions = decisions;
+            }
+            None => self.decide(facts, &views, agreement),
+        }
+        if self.decisions.is_empty() {
+            return self.nothing_to_do();
+        }
+        let wanted = |decision: &&Decision| {
+            let merges = decision.needs.as_ref().is_some_and(|needs| needs.merge.is_some());
+            merges || self.args.mode != SyncMode::Dryrun
+        };
+        let needs = self.decisions.iter().filter(wanted).filter_map(|decision| decision.needs.as_ref());
+        self.to_fetch = needs.map(|needs| needs.of.clone()).collect();
+        self.fetch_more(agreement)
+    }
+
     pub(super) fn overrides(&mut self) -> Overrides {
         Overrides::new(std::mem::take(&mut self.args.overrides), self.args.resolution.take())
     }
 
-    pub(super) fn decide(&mut self, facts: Vec<Fact>, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) {
+    fn decide(&mut self, facts: Vec<Fact>, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) {
         let only = self.args.resolution.as_ref().map(|resolution| resolution.id.clone());
         let mut overrides = self.overrides();
         let mut decisions = Vec::new();
         let mut extras = HashMap::new();
+        let moved = taken::moved(&facts, &self.rules);
         for fact in facts.iter().filter(|fact| scope::is_meant(only.as_ref(), fact)) {
             let view = fact.id.and_then(|id| views.get(&id));
+            if let Some(now) = fact.id.and_then(|id| moved.get(&id)) {
+                let parent = now.parent.and_then(|id| views.get(&id));
+                decisions.push(taken::follow(fact, view, now, parent, agreement));
+                continue;
+            }
+            if fact.was.is_some_and(|id| moved.contains_key(&id)) {
+                continue;
+            }
             let forced = match overrides.take(fact, view.and_then(|view| view.hash)) {
                 Ok(forced) => forced,
                 Err(reason) => {

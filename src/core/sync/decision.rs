@@ -1,6 +1,11 @@
 //! What a decision is made of: what Studio does, what is written, and what both sides agree then.
 
-use super::receipt::{Change, ChangeResult};
+use std::collections::BTreeSet;
+
+use super::{
+    receipt::{Change, ChangeResult},
+    scope::Version,
+};
 use crate::core::{
     agreement::Agreement,
     ids::{NodeId, OpId, TempId},
@@ -43,6 +48,10 @@ pub struct Rules {
     pub takes: bool,
     /// A person was seen to delete these in Studio.
     pub deleted: Vec<NodeId>,
+    /// What a person was seen to make, rename or move in Studio is followed.
+    pub follows: bool,
+    /// Their files had these before.
+    pub earlier: BTreeSet<Version>,
 }
 
 impl Rules {
@@ -129,6 +138,22 @@ pub enum FileWrite {
         expect: Expected,
         /// `None`: not known yet.
         node: Option<Box<NewNode>>,
+    },
+    /// It gets another name or folder, and perhaps another text. The file at the new place is made
+    /// before the old one goes.
+    Move {
+        /// Relative to the project.
+        path: String,
+        /// Guard: what it must hold.
+        base: TextHash,
+        /// Relative to the project.
+        folder: String,
+        /// The instance's name.
+        name: String,
+        /// Its class.
+        class: String,
+        /// `None`: not known yet.
+        text: Option<String>,
     },
     /// It is made.
     Create {
@@ -320,7 +345,9 @@ impl Decision {
         if let Some(PlanOp::SetSource { source, .. }) = &mut self.op {
             known.clone_into(source);
         }
-        if let Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. }) = &mut self.write {
+        if let Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. } | FileWrite::Move { text, .. }) =
+            &mut self.write
+        {
             *text = Some(known.to_owned());
         }
     }

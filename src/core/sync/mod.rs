@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! start -> CatchUp -> caught_up -> Compare -> compared -> Look -> looked
+//!   -> History -> knows_history                    is a text without a base an old one?
 //!   -> Fetch -> fetched -> Merge -> merged        what Studio's texts are needed for
 //!   -> Check -> checked                           in fastfail: could the files be written?
 //!   -> Begin -> begun                             the journal knows before anything changes
@@ -26,6 +27,7 @@ mod receipt;
 mod removals;
 mod renames;
 mod scope;
+mod taken;
 mod undo;
 mod verdicts;
 mod words;
@@ -38,7 +40,7 @@ pub use merging::{MergeJob, Merged};
 pub use overrides::{Forced, Override, OverrideDirection, Resolution};
 pub use plan::{Begun, Draft, Wrote};
 pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected, SyncStatus};
-pub use scope::{Cleared, Unasked};
+pub use scope::{Cleared, Unasked, Version};
 pub use undo::{Recalled, Undo};
 
 use super::{
@@ -57,6 +59,7 @@ pub struct Run {
     cursor: u32,
     comparison: Comparison,
     facts: Vec<Fact>,
+    views: HashMap<NodeId, NodeView>,
     decisions: Vec<Decision>,
     rejected: Vec<Rejected>,
     to_fetch: VecDeque<OpId>,
@@ -91,6 +94,8 @@ pub enum Step {
         /// Of these the whole subtree is wanted.
         subtrees: Vec<NodeId>,
     },
+    /// Ask git which of these their files had in earlier commits, then [`Run::knows_history`].
+    History(Vec<Version>),
     /// Ask the plugin for these texts, then [`Run::fetched`] for each. May be none: others are
     /// still on their way.
     Fetch(Vec<OpId>),
@@ -142,6 +147,7 @@ impl Run {
             cursor: 0,
             comparison: Comparison::default(),
             facts: Vec::new(),
+            views: HashMap::new(),
             decisions: Vec::new(),
             rejected: Vec::new(),
             to_fetch: VecDeque::new(),
@@ -161,6 +167,11 @@ impl Run {
     /// The caller's wish.
     pub fn mode(&self) -> SyncMode {
         self.args.mode
+    }
+
+    /// It may change something on either side.
+    pub fn may_change(&self) -> bool {
+        self.args.mode != SyncMode::Dryrun
     }
 
     fn scope(&self) -> Option<&Scope> {
@@ -220,28 +231,6 @@ impl Run {
             }
             Err(reason) => self.end(SyncStatus::Error, &reason),
         }
-    }
-
-    /// The nodes that differ, as the tree has them. Those that are gone are absent.
-    pub fn looked(&mut self, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) -> Step {
-        let facts = std::mem::take(&mut self.facts);
-        let reported = scope::reported_ids(&facts, views);
-        let (texts, properties) = (|id| reported.texts.contains(&id), |id| reported.properties.contains(&id));
-        agreement.confirm_each(std::mem::take(&mut self.comparison), texts, properties);
-        match &self.recalled {
-            Some(recalled) => self.decisions = undo::decide(recalled, &facts, views, agreement),
-            None => self.decide(facts, views, agreement),
-        }
-        if self.decisions.is_empty() {
-            return self.nothing_to_do();
-        }
-        let wanted = |decision: &&Decision| {
-            let merges = decision.needs.as_ref().is_some_and(|needs| needs.merge.is_some());
-            merges || self.args.mode != SyncMode::Dryrun
-        };
-        let needs = self.decisions.iter().filter(wanted).filter_map(|decision| decision.needs.as_ref());
-        self.to_fetch = needs.map(|needs| needs.of.clone()).collect();
-        self.fetch_more(agreement)
     }
 
     /// All texts that were wanted are here, and merged.

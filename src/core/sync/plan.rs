@@ -67,8 +67,11 @@ pub(super) fn draft(decisions: &mut [Decision], agreement: &Agreement, undoes: O
         if let Some(FileWrite::Instance { node: Some(node), .. }) = &decision.write {
             texts_of(node, &mut draft.texts);
         }
-        if let Some(FileWrite::Replace { text: Some(text), .. } | FileWrite::Create { text: Some(text), .. }) =
-            &decision.write
+        if let Some(
+            FileWrite::Replace { text: Some(text), .. }
+            | FileWrite::Create { text: Some(text), .. }
+            | FileWrite::Move { text: Some(text), .. },
+        ) = &decision.write
         {
             draft.texts.push(text.clone());
         }
@@ -90,7 +93,9 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         Some(PlanOp::Rename { .. } | PlanOp::SetProperties { .. }) | None => *studio_hash,
     };
     let disk_after = match &decision.write {
-        Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. }) => text.as_deref().map(TextHash::of),
+        Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. } | FileWrite::Move { text, .. }) => {
+            text.as_deref().map(TextHash::of)
+        }
         Some(FileWrite::Remove { .. } | FileWrite::Folder { .. } | FileWrite::Instance { .. }) => None,
         None => *disk_hash,
     };

@@ -150,6 +150,7 @@ pub(super) fn about_extra(
         Some(Forced::Push) => force_remove(fact, change, extra.as_ref()),
         Some(Forced::Pull) => create(fact, change, parent),
         Some(Forced::Text(_)) => Decision::unresolved(change, "only Studio has it; pull it first"),
+        None if fact.is_new && rules.follows => create(fact, change, parent),
         None => unasked(fact, change, extra.as_ref(), rules),
     };
     let decision = match fact.parent.zip(fact.name.as_deref()) {
@@ -269,14 +270,17 @@ pub(super) fn ask_for_many(decisions: &mut [Decision], rules: &Rules) {
         .collect();
     for decision in decisions {
         let Some(removal) = &decision.removal else { continue };
+        let (gone, where_to, how) = match decision.change.direction {
+            Direction::Pull => ("it was removed in Studio", "on disk", ""),
+            _ => ("its file is gone", "in Studio", "with `allowRemovals`, or "),
+        };
         let why = if scripts > MAX_REMOVALS {
-            format!("{scripts} scripts at once would be removed in Studio")
+            format!("{scripts} scripts at once would be removed {where_to}")
         } else if too_many.contains(&removal.parent) {
-            "more than half of what is there would be removed in Studio".to_owned()
+            format!("more than half of what is there would be removed {where_to}")
         } else {
             continue;
         };
-        decision
-            .drop_it(format!("its file is gone, but {why}: sync with `allowRemovals`, or with an override for each"));
+        decision.drop_it(format!("{gone}, but {why}: sync {how}with an override for each"));
     }
 }

@@ -6,9 +6,11 @@ mod properties;
 mod runs;
 mod schedule;
 mod table;
+mod taken;
 mod undo;
+mod world;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{decision::Then, *};
 use crate::core::{
@@ -60,6 +62,8 @@ fn fact(kind: FactKind, id: Option<NodeId>) -> Fact {
         subtree: None,
         subtree_cut: false,
         siblings: None,
+        is_new: false,
+        was: None,
     }
 }
 
@@ -149,7 +153,10 @@ fn run_with(
     if !matches!(step, Step::Look { .. }) {
         return (run, step);
     }
-    let step = run.looked(&HashMap::from_iter(views), agreement);
+    let step = match run.looked(HashMap::from_iter(views), agreement) {
+        Step::History(_) => run.knows_history(BTreeSet::new(), agreement),
+        step => step,
+    };
     let step = journalled(&mut run, step, agreement);
     (run, step)
 }

@@ -1,9 +1,10 @@
 //! What to do about one node of the tree that Studio has not, or has in another text.
 
 use super::{
-    decision::{Decision, FileWrite, Needs, NodeView, Rules, Then},
+    decision::{Decision, FileWrite, Needs, NodeView, Removal, Rules, Then},
     overrides::Forced,
     receipt::{Change, ChangeResult, Direction, PatchType},
+    scope::Version,
 };
 use crate::core::{
     agreement::Agreement,
@@ -102,12 +103,21 @@ impl Differs<'_> {
                 let reason = format!("it was changed in Studio and in the file, {} ({WAYS})", self.rules.why_not());
                 Decision::unresolved(change, reason)
             }
+            (Verdict::NoBase, _) if self.is_earlier(texts.studio) => {
+                let reason = Some("Studio had an earlier version of the file, as git knows".to_owned());
+                self.push(Change { reason, ..change }, texts, true)
+            }
             _ => {
                 let reason =
                     format!("it differed when Studio connected, and nothing says which side is newer ({WAYS})");
                 Decision::unresolved(change, reason)
             }
         }
+    }
+
+    fn is_earlier(&self, hash: TextHash) -> bool {
+        let path = self.view.fs_path.clone();
+        path.is_some_and(|path| self.rules.earlier.contains(&Version { path, hash }))
     }
 
     /// `keep`: Studio's text is nowhere else, so it goes into the journal.
@@ -194,7 +204,7 @@ impl Missing<'_> {
                 return Decision::unresolved(change, reason);
             }
             None if self.rules.alone && self.rules.takes && (begun || self.rules.deleted.contains(&self.id)) => {
-                return self.delete(change, &node, agreement);
+                return self.delete_unasked(change, &node, agreement);
             }
             None => {
                 let reason = "it was removed in Studio, not on disk \
@@ -211,6 +221,14 @@ impl Missing<'_> {
         let with: Vec<Then> = with.collect();
         let made = texts.into_iter().map(|(id, hash)| Then::Made(id, hash)).chain(with);
         made.fold(Decision::new(change).does(PlanOp::Add { parent, node }), Decision::then)
+    }
+
+    /// The same as [`Self::delete`], unless it is too much at once.
+    fn delete_unasked(self, change: Change, node: &NewNode, agreement: &Agreement) -> Decision {
+        let parent = self.view.parent.unwrap_or(self.id);
+        let removal = Removal { parent, siblings: Some(agreement.child_count(parent)), scripts: 1 };
+        let decision = self.delete(change, node, agreement);
+        if decision.is_resolved() { Decision { removal: Some(removal), ..decision } } else { decision }
     }
 
     /// What was removed in Studio is removed on disk.

@@ -9,7 +9,7 @@ use rbx_dom_weak::{UstrMap, types::Ref};
 use super::*;
 use crate::session::wire;
 
-const KIT: [(&str, &str); 5] = [
+pub(super) const KIT: [(&str, &str); 5] = [
     (
         "default.project.json",
         r#"{"name":"Demo","tree":{"$className":"DataModel","ServerStorage":{"Kit":{"$path":"src"}}}}"#,
@@ -21,16 +21,16 @@ const KIT: [(&str, &str); 5] = [
 ];
 
 impl Server {
-    fn id(&self, path: &str) -> Ref {
+    pub(super) fn id(&self, path: &str) -> Ref {
         wire::referent(self.session.find(&Target::InstancePath(&format!("ServerStorage.Kit.{path}")))[0])
     }
 
-    fn text(&self, path: &str) -> Option<String> {
+    pub(super) fn text(&self, path: &str) -> Option<String> {
         fs::read_to_string(self.folder.path().join(path)).ok()
     }
 
     /// Ask for these edits. Returns the status and, if it is an error, Rojo's words for it.
-    async fn edit(&self, edits: &[(Ref, &str)]) -> (StatusCode, String) {
+    pub(super) async fn edit(&self, edits: &[(Ref, &str)]) -> (StatusCode, String) {
         let updated = edits.iter().map(|(id, text)| source(*id, text)).collect();
         self.send(&WriteRequest {
             session_id: self.session.id(),
@@ -41,7 +41,7 @@ impl Server {
         .await
     }
 
-    async fn send(&self, request: &WriteRequest) -> (StatusCode, String) {
+    pub(super) async fn send(&self, request: &WriteRequest) -> (StatusCode, String) {
         let body = answer::encode(request).expect("it encodes");
         let (status, body) = self.request(Method::POST, "/api/write", body).await;
         let error = (!status.is_success()).then(|| format!("{:?}", decode::<ErrorResponse>(&body)));
@@ -49,7 +49,7 @@ impl Server {
     }
 
     /// Wait until the tree has the text of the file.
-    async fn until_seen(&self, path: &str) {
+    pub(super) async fn until_seen(&self, path: &str) {
         let mut cursor = self.session.cursor();
         let seen = async {
             loop {
@@ -175,7 +175,7 @@ async fn what_is_no_text_of_a_script_file_changes_no_file() {
 
     let base = WriteRequest {
         session_id: server.session.id(),
-        removed: vec![alpha],
+        removed: Vec::new(),
         added: Default::default(),
         updated: vec![InstanceUpdate {
             changed_name: Some("Omega".to_owned()),

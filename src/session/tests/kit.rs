@@ -8,13 +8,14 @@ use std::{
     time::Duration,
 };
 
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use librojo::RojoTree;
 use rbx_dom_weak::types::{Ref, Variant};
 use tempfile::TempDir;
 
 use crate::{
     clock,
-    session::{ServeSession, Target, run, wire},
+    session::{ServeSession, Target, run, watch::Signal, wire},
 };
 
 /// How long a condition may take to come true.
@@ -73,6 +74,13 @@ impl Project {
         session.catch_up(None).expect("it follows the files from here on");
         self.session = Some(session);
         self
+    }
+
+    /// The same, and what the watcher says reaches the session when the test lets it.
+    pub fn serve_held(self) -> (Self, Held) {
+        let ((said, says), (hand_on, signals)) = (unbounded(), unbounded());
+        // The watcher says it to the one, and the session hears the other.
+        (self.serve_with((said, signals)), Held { says, hand_on })
     }
 
     pub fn session(&self) -> &Arc<ServeSession> {
@@ -167,6 +175,34 @@ impl Project {
         let ids = find(self.session(), path);
         assert_eq!(ids.len(), 1, "{path}");
         ids[0]
+    }
+}
+
+/// What the watcher says, on its way to the session.
+pub struct Held {
+    says: Receiver<Signal>,
+    hand_on: Sender<Signal>,
+}
+
+impl Held {
+    /// Hand on all that is said up to the call to look at `path`, as if it had come at one moment:
+    /// however slow this machine is, the session does not look in between.
+    pub fn hand_on_until(&self, project: &Project, path: &str) {
+        let last = Signal::Look(project.path(path));
+        let mut said = Vec::new();
+        while said.last() != Some(&last) {
+            said.push(self.says.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nobody speaks of {path}: {said:?}")));
+        }
+        let ((begun, has_begun), (release, until)) = (bounded(1), bounded::<()>(1));
+        project.session().commands.send(run::Command::Hold { begun, until }).expect("the thread lives");
+        has_begun.recv().expect("it is held");
+        said.into_iter().for_each(|signal| self.hand_on.send(signal).expect("the thread lives"));
+        release.send(()).expect("it is held");
+    }
+
+    /// Hand on all from here on, as it is said.
+    pub fn let_go(self) {
+        std::thread::spawn(move || self.says.iter().try_for_each(|signal| self.hand_on.send(signal)));
     }
 }
 

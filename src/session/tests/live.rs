@@ -203,14 +203,19 @@ fn c14_the_project_file_is_deleted_and_made_again() {
 
 #[test]
 fn c18_module_becomes_folder_and_back() {
-    let project = Project::base();
+    let (project, held) = Project::new(&BASE).serve_held();
     let (alpha, beta) = (project.id(ALPHA), project.id("ServerStorage.Kit.Beta"));
     project.remove("src/Beta");
     project.write("src/Beta.luau", "return 'file'");
-    project.oracle();
+    held.hand_on_until(&project, "src/Beta.luau");
+    project.until("the file", |_| project.text("ServerStorage.Kit.Beta").as_deref() == Some("return 'file'"));
+    project.equals_fresh();
     project.remove("src/Alpha.luau");
     project.write("src/Alpha/init.luau", "return 1");
     project.write("src/Alpha/Kid.luau", "return 'kid'");
+    held.hand_on_until(&project, "src/Alpha");
+    project.until("the folder", |session| !find(session, "ServerStorage.Kit.Alpha.Kid").is_empty());
+    held.let_go();
     project.oracle();
     assert_eq!(project.id("ServerStorage.Kit.Beta"), beta, "it is the same instance");
     assert_eq!(project.id(ALPHA), alpha, "it is the same instance");

@@ -101,7 +101,7 @@ fn a_script_may_become_a_root_or_fall_under_a_rule() {
     let project = Project::new(&FILES).serve();
     let variants = [
         PROJECT.replace("src/alone.luau", "src/a.luau"),
-        PROJECT.replace(r#""tree""#, r#""syncRules":[{"pattern":"a.luau","use":"text"}],"tree""#),
+        PROJECT.replace(r#""tree""#, r#""syncRules":[{"pattern":"z.luau","use":"text"}],"tree""#),
         PROJECT.replace("**/hidden.luau", "**/z.luau"),
         PROJECT.replace(r#""tree""#, r#""emitLegacyScripts":false,"tree""#),
         PROJECT.to_owned(),

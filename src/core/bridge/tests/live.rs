@@ -135,8 +135,7 @@ fn an_edit_is_answered_when_it_was_dealt_with_however_that_went() {
 
 #[test]
 fn an_edit_is_answered_where_studio_is_not_asked_for_edits() {
-    for hello in [live_hello(false), hello("a", 11), with(live_hello(true), json!({"confirmationBehavior": "Always"}))]
-    {
+    for hello in [live_hello(false), hello("a", 11)] {
         let mut live = Live::saying(&hello);
         let out = live.edit(4, &[NodeId(1)], &[]);
         assert_eq!(out.frames(live.link), [json!({"type": "edited", "seq": 4})]);

@@ -241,10 +241,11 @@ fn c65_a_shutdown_settles_every_call_and_says_bye_before_it_closes() {
     let mut rig = Rig::new();
     let (one, two, lost) = (rig.link(&hello("a", 11)), rig.link(&hello0(22)), rig.link(&hello("c", 33)));
     let new = rig.open();
-    let mut callers = vec![rig.call(Some("place:11"), PATIENCE, Ask::Sync(SyncArgs::default())).0];
-    callers.extend(["place:11", "place:22", "place:33"].map(|studio| rig.call(Some(studio), PATIENCE, look()).0));
+    let sync = rig.call(Some("place:11"), PATIENCE, Ask::Sync(SyncArgs::default())).0;
+    let callers = ["place:11", "place:22", "place:33"].map(|studio| rig.call(Some(studio), PATIENCE, look()).0);
     rig.close(lost);
     let out = rig.event(Event::Shutdown);
+    assert_eq!(out.code(sync), ErrorCode::Failed, "it had changed nothing");
     for caller in callers {
         assert_eq!(out.code(caller), ErrorCode::OutcomeUnknown);
     }

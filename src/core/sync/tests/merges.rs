@@ -138,7 +138,7 @@ fn a_text_that_only_studio_has_is_fetched_before_it_is_overwritten() {
     let (mut started, _) = Run::start("run-1".into(), SyncArgs::default(), true);
     started.caught_up(7, &agreement);
     started.compared(Some(7), vec![differs(ID, BASE)], &mut agreement);
-    let step = started.looked(&HashMap::from([script(ID, DISK)]), &mut agreement);
+    let step = started.looked(HashMap::from([script(ID, DISK)]), &mut agreement);
     assert!(matches!(step, Step::Begin(_)));
     let step = started.begun(Begun::Lacks(vec![hash(BASE)]), &mut agreement);
     assert_eq!(step, Step::Fetch(vec![ID.into()]));
@@ -155,7 +155,7 @@ fn without_a_journal_nothing_is_changed() {
     let (mut started, _) = Run::start("run-1".into(), SyncArgs::default(), true);
     started.caught_up(7, &agreement);
     started.compared(Some(7), vec![differs(ID, BASE)], &mut agreement);
-    started.looked(&HashMap::from([script(ID, DISK)]), &mut agreement);
+    started.looked(HashMap::from([script(ID, DISK)]), &mut agreement);
     let receipt = receipt(started.begun(Begun::Failed("disk full".into()), &mut agreement));
     assert_eq!(receipt.status, SyncStatus::Error);
     assert!(receipt.message.expect("it says why").contains("disk full"));

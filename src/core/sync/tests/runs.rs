@@ -149,7 +149,7 @@ fn a_script_that_changed_in_the_tree_after_the_comparison_goes_out_as_it_is_now(
     started.caught_up(7, &agreement);
     started.compared(Some(7), vec![differs(ID, BASE)], &mut agreement);
     agreement.tree_has(ID, hash("newer"));
-    let step = started.looked(&HashMap::from([script(ID, "newer")]), &mut agreement);
+    let step = started.looked(HashMap::from([script(ID, "newer")]), &mut agreement);
     let step = journalled(&mut started, step, &mut agreement);
     assert_eq!(ops(step), [PlanOp::SetSource { id: ID, source: "newer".into(), expect: hash(BASE) }]);
     agreement.tree_has(ID, hash("newest"));

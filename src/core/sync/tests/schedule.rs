@@ -3,15 +3,10 @@
 
 use proptest::{collection::vec, prelude::*};
 
-use super::*;
-use crate::core::{
-    agreement::{Kept, News},
-    merge::{Merge, merge},
-    text::ScriptText,
+use super::{
+    world::{SCRIPTS, Server, Studio, Texts, all},
+    *,
 };
-
-/// How many scripts there are.
-const SCRIPTS: u128 = 3;
 
 /// What happens between two steps of a run.
 #[derive(Debug, Clone)]
@@ -24,12 +19,35 @@ enum Do {
     Type(u128, bool),
     /// Studio was closed without saving, and is opened as it was saved last.
     Reopen,
+    /// A copy of the place is opened, as it was at the beginning.
+    OpenCopy,
     /// Studio saves the place.
     SavePlace,
+    /// Another branch is checked out.
+    Switch,
     /// The server is killed and started again.
     Crash,
     /// Nothing.
     Wait,
+}
+
+/// A run that somebody calls.
+#[derive(Debug, Clone, Copy)]
+enum Call {
+    Sync(SyncMode),
+    Undo { partial: bool },
+}
+
+impl Call {
+    fn args(self) -> SyncArgs {
+        match self {
+            Self::Sync(mode) => SyncArgs { mode, ..SyncArgs::default() },
+            Self::Undo { partial } => {
+                let mode = if partial { SyncMode::Standard } else { SyncMode::Fastfail };
+                SyncArgs { mode, undo: Some(Undo::default()), ..SyncArgs::default() }
+            }
+        }
+    }
 }
 
 fn any_text() -> impl Strategy<Value = String> {
@@ -42,240 +60,51 @@ fn any_do() -> impl Strategy<Value = Do> {
         4 => (1..=SCRIPTS, any_text()).prop_map(|(id, text)| Do::Edit(id, text)),
         1 => (1..=SCRIPTS, proptest::bool::ANY).prop_map(|(id, typing)| Do::Type(id, typing)),
         1 => Just(Do::Reopen),
+        1 => Just(Do::OpenCopy),
         1 => Just(Do::SavePlace),
+        1 => Just(Do::Switch),
         1 => Just(Do::Crash),
-        12 => Just(Do::Wait),
+        14 => Just(Do::Wait),
     ]
 }
 
-/// Both sides, and what the store keeps.
-struct World {
-    disk: HashMap<NodeId, String>,
-    studio: HashMap<NodeId, String>,
-    typing: HashSet<NodeId>,
-    place: HashMap<NodeId, String>,
-    tree: HashMap<NodeId, String>,
-    texts: HashMap<TextHash, String>,
-    rows: HashMap<crate::core::paths::InstanceKey, Kept>,
-    agreement: Agreement,
-    restarted: bool,
-    moved: bool,
+fn any_call() -> impl Strategy<Value = Call> {
+    prop_oneof![
+        3 => Just(Call::Sync(SyncMode::Standard)),
+        1 => Just(Call::Sync(SyncMode::Fastfail)),
+        1 => Just(Call::Sync(SyncMode::Dryrun)),
+        1 => Just(Call::Undo { partial: false }),
+        1 => Just(Call::Undo { partial: true }),
+    ]
 }
 
-impl World {
-    fn new(text: &str) -> Self {
-        let all: HashMap<NodeId, String> = (1..=SCRIPTS).map(|id| (NodeId(id), text.to_owned())).collect();
-        let mut world = Self {
-            disk: all.clone(),
-            studio: all.clone(),
-            typing: HashSet::new(),
-            place: all.clone(),
-            tree: all,
-            texts: HashMap::new(),
-            rows: HashMap::new(),
-            agreement: Agreement::default(),
-            restarted: false,
-            moved: false,
-        };
-        world.restart();
-        world
-    }
+fn any_texts() -> impl Strategy<Value = Texts> {
+    vec(any_text(), 3).prop_map(|texts| (1..=SCRIPTS).map(NodeId).zip(texts).collect())
+}
 
-    /// A new process, or a new plugin session.
-    fn restart(&mut self) {
-        self.agreement = Agreement::default();
-        self.read_disk();
-        self.agreement.recall(self.rows.values().cloned().collect());
-        self.restarted = true;
-    }
-
-    fn read_disk(&mut self) {
-        self.tree = self.disk.clone();
-        for (id, text) in &self.tree {
-            self.agreement.tree_has_node(&node(*id, &format!("Script{}", id.0), text));
+fn act(action: &Do, server: &mut Server, studio: &mut Studio) {
+    match action {
+        Do::Save(id, text) => _ = server.disk.insert(NodeId(*id), text.clone()),
+        Do::Edit(id, text) => _ = studio.texts.insert(NodeId(*id), text.clone()),
+        Do::Type(id, true) => _ = studio.typing.insert(NodeId(*id)),
+        Do::Type(id, false) => _ = studio.typing.remove(&NodeId(*id)),
+        Do::Reopen | Do::OpenCopy => {
+            studio.reopen(matches!(action, Do::OpenCopy));
+            server.restart(true);
         }
+        Do::SavePlace => studio.save_place(),
+        Do::Switch => server.switch_branch(),
+        Do::Crash => server.restart(false),
+        Do::Wait => {}
     }
+}
 
-    fn act(&mut self, action: &Do) {
-        self.moved |= !matches!(action, Do::Wait);
-        match action {
-            Do::Save(id, text) => _ = self.disk.insert(NodeId(*id), text.clone()),
-            Do::Edit(id, text) => _ = self.studio.insert(NodeId(*id), text.clone()),
-            Do::Type(id, true) => _ = self.typing.insert(NodeId(*id)),
-            Do::Type(id, false) => _ = self.typing.remove(&NodeId(*id)),
-            Do::Reopen => {
-                self.studio = self.place.clone();
-                self.typing.clear();
-                self.restart();
-            }
-            Do::SavePlace => self.place = self.studio.clone(),
-            Do::Crash => self.restart(),
-            Do::Wait => {}
-        }
-    }
+fn sync(server: &mut Server, studio: &mut Studio) -> Receipt {
+    server.run(SyncArgs::default(), studio, &mut |_, _| {}).expect("to its end")
+}
 
-    /// One sync, with what happens between its steps. `None`: it did not come to its end.
-    fn sync(&mut self, mode: SyncMode, schedule: &mut dyn Iterator<Item = Do>) -> Option<Receipt> {
-        self.restarted = false;
-        let (mut run, mut step) = Run::start("run-1".into(), SyncArgs { mode, ..SyncArgs::default() }, true);
-        loop {
-            if let Some(action) = schedule.next() {
-                self.act(&action);
-            }
-            if self.restarted {
-                return None;
-            }
-            step = match step {
-                Step::Done(receipt) => return Some(receipt),
-                step => self.carry_out(&mut run, step),
-            };
-        }
-    }
-
-    fn carry_out(&mut self, run: &mut Run, step: Step) -> Step {
-        match step {
-            Step::CatchUp { .. } => {
-                self.read_disk();
-                run.caught_up(7, &self.agreement)
-            }
-            Step::Compare { .. } => {
-                let facts = self.compare();
-                run.compared(Some(7), facts, &mut self.agreement)
-            }
-            Step::Look { ids, .. } => {
-                let views = ids.iter().map(|id| script(*id, &self.tree[id])).collect();
-                run.looked(&views, &mut self.agreement)
-            }
-            Step::Fetch(wanted) => {
-                let mut next = Step::Fetch(vec![]);
-                for of in wanted {
-                    let OpId::Node(id) = of else { panic!("{of:?}") };
-                    next = run.fetched(&of, Ok(self.studio[&id].clone()), &mut self.agreement);
-                }
-                next
-            }
-            Step::Merge(jobs) => {
-                let merged = jobs.iter().map(|job| self.merge(job)).collect();
-                run.merged(merged, &mut self.agreement)
-            }
-            Step::Check(writes) => run.checked(vec![None; writes.len()], &self.agreement),
-            Step::Begin(draft) => {
-                let begun = self.begin(draft);
-                run.begun(begun, &mut self.agreement)
-            }
-            Step::Apply { ops, .. } => {
-                let results = self.apply(&ops);
-                run.applied(&results, &mut self.agreement)
-            }
-            Step::Write(writes) => {
-                let wrote = writes.iter().map(|write| self.write(write)).collect();
-                self.read_disk();
-                run.written(wrote, &mut self.agreement)
-            }
-            Step::Conclude { .. } => {
-                self.remember();
-                run.concluded(Ok(()))
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn compare(&self) -> Vec<Fact> {
-        let mut ids: Vec<&NodeId> = self.tree.keys().collect();
-        ids.sort();
-        let differ = ids.into_iter().filter(|id| self.tree[id] != self.studio[id]);
-        differ.map(|id| Fact { is_draft: self.typing.contains(id), ..differs(*id, &self.studio[id]) }).collect()
-    }
-
-    fn merge(&self, job: &MergeJob) -> Merged {
-        let Some(base) = self.texts.get(&job.base) else { return Merged::Not("no base".into()) };
-        match merge(base, &job.disk, &job.studio) {
-            Merge::Clean(text) => Merged::Clean(text),
-            Merge::Conflict(hunks) => Merged::Conflict(hunks),
-            Merge::TooLarge => Merged::Not("too large".into()),
-        }
-    }
-
-    fn begin(&mut self, draft: Draft) -> Begun {
-        let given: HashMap<TextHash, String> =
-            draft.texts.iter().map(|text| (hash(text), ScriptText::new(text).into_string())).collect();
-        let lacks: Vec<TextHash> =
-            draft.entry.texts().filter(|hash| !given.contains_key(hash) && !self.texts.contains_key(hash)).collect();
-        if !lacks.is_empty() {
-            return Begun::Lacks(lacks);
-        }
-        self.texts.extend(given);
-        Begun::Entry(1, draft.entry)
-    }
-
-    /// All guards first.
-    fn apply(&mut self, ops: &[PlanOp]) -> Vec<OpResult> {
-        let of = |op: &PlanOp| match op {
-            PlanOp::SetSource { id, source, expect } => (*id, source.clone(), *expect),
-            other => panic!("{other:?}"),
-        };
-        let holds = |(id, _, expect): &(NodeId, String, TextHash)| {
-            hash(&self.studio[id]) == *expect && !self.typing.contains(id)
-        };
-        let all_hold = ops.iter().map(of).all(|op| holds(&op));
-        let mut results = Vec::new();
-        for (id, source, expect) in ops.iter().map(of) {
-            let status = match (all_hold, hash(&self.studio[&id]) == expect) {
-                (true, _) => OpStatus::Done,
-                (false, true) => OpStatus::Skipped,
-                (false, false) => OpStatus::Guard,
-            };
-            if all_hold {
-                self.replaced(&self.studio[&id].clone());
-                self.studio.insert(id, source);
-            }
-            results.push(result(id, status, Some(&self.studio[&id].clone())));
-        }
-        results
-    }
-
-    fn write(&mut self, write: &FileWrite) -> Wrote {
-        let FileWrite::Replace { path, base, text: Some(text) } = write else { panic!("{write:?}") };
-        let id = NodeId(path.trim_start_matches("src/Script").trim_end_matches(".luau").parse().expect("a number"));
-        if hash(&self.disk[&id]) != *base {
-            return Wrote::MovedOn("changed".into());
-        }
-        self.replaced(&self.disk[&id].clone());
-        self.disk.insert(id, text.clone());
-        Wrote::Done(Some(hash(text)))
-    }
-
-    /// A text of somebody's is gone from one side: it must be kept.
-    fn replaced(&self, text: &str) {
-        assert!(self.texts.contains_key(&hash(text)), "{text:?} is lost");
-    }
-
-    fn remember(&mut self) {
-        for news in self.agreement.take_news() {
-            let kept = match news {
-                News::Agreed(kept) => kept,
-                News::Restored { key, base } => {
-                    self.rows.remove(&key);
-                    let row =
-                        base.map(|(last, earlier)| (key.clone(), Kept { key, id: None, last, earlier, text: None }));
-                    self.rows.extend(row);
-                    continue;
-                }
-            };
-            if let Some(text) = kept.id.map(|id| self.tree[&id].clone()) {
-                self.texts.insert(hash(&text), text);
-            }
-            let row = self.rows.entry(kept.key.clone()).or_insert(Kept { earlier: vec![], ..kept.clone() });
-            let before = std::mem::replace(&mut row.last, kept.last);
-            row.earlier.extend([before].into_iter().chain(kept.earlier));
-        }
-    }
-
-    /// The comparison after the hello, with nothing in its way.
-    fn connect(&mut self) {
-        self.sync(SyncMode::Dryrun, &mut std::iter::empty());
-        self.remember();
-    }
+fn done(receipt: &Receipt) -> usize {
+    receipt.changes.iter().filter(|change| change.result == ChangeResult::Done).count()
 }
 
 proptest! {
@@ -285,34 +114,105 @@ proptest! {
     fn whatever_happens_between_the_steps_no_saved_text_is_lost(
         text in any_text(),
         schedule in vec(any_do(), 0..80),
-        modes in vec(0..3_usize, 1..8),
+        calls in vec(any_call(), 1..8),
     ) {
-        let mut world = World::new(&text);
-        world.connect();
+        let mut studio = Studio::new(&all(&text));
+        let mut server = Server::new(&all(&text), true);
+        server.connect(&mut studio);
         let mut schedule = schedule.into_iter();
-        for mode in modes {
-            let mode = [SyncMode::Standard, SyncMode::Fastfail, SyncMode::Dryrun][mode];
-            let before = (world.disk.clone(), world.studio.clone());
-            world.moved = false;
-            let receipt = world.sync(mode, &mut schedule);
-            if mode == SyncMode::Dryrun && !world.moved {
-                prop_assert_eq!(&(world.disk.clone(), world.studio.clone()), &before, "a dry run changes nothing");
+        for call in calls {
+            let before = (server.disk.clone(), studio.texts.clone());
+            let mut moved = false;
+            let receipt = server.run(call.args(), &mut studio, &mut |server, studio| {
+                let action = schedule.next().unwrap_or(Do::Wait);
+                moved |= !matches!(action, Do::Wait);
+                act(&action, server, studio);
+            });
+            if matches!(call, Call::Sync(SyncMode::Dryrun)) && !moved {
+                prop_assert_eq!(&(server.disk.clone(), studio.texts.clone()), &before, "a dry run changes nothing");
             }
             if receipt.is_none() {
-                world.connect();
+                server.connect(&mut studio);
             }
         }
         // Nobody is in its way any more.
-        world.typing.clear();
-        let first = world.sync(SyncMode::Standard, &mut std::iter::empty()).expect("to its end");
-        let again = world.sync(SyncMode::Standard, &mut std::iter::empty()).expect("to its end");
+        studio.typing.clear();
+        let first = sync(&mut server, &mut studio);
+        let again = sync(&mut server, &mut studio);
         if first.status == SyncStatus::Success {
-            prop_assert_eq!(&world.disk, &world.studio);
+            prop_assert_eq!(&server.disk, &studio.texts);
             prop_assert_eq!(again.status, SyncStatus::Empty, "{:?}", again);
         }
-        let done = |receipt: &Receipt| receipt.changes.iter().filter(|change| change.result == ChangeResult::Done).count();
         prop_assert_eq!(done(&again), 0, "{:?}", again);
         prop_assert_eq!(first.unresolved, again.unresolved);
+    }
+
+    #[test]
+    fn two_editors_of_one_place_on_two_branches_never_lose_a_text_of_each_other(
+        text in any_text(),
+        schedule in vec(any_do(), 0..60),
+        calls in vec((0..2_usize, any_call()), 1..8),
+    ) {
+        let mut studio = Studio::new(&all(&text));
+        let mut servers = [Server::new(&all(&text), false), Server::new(&all(&text), false)];
+        servers.iter_mut().for_each(|server| server.connect(&mut studio));
+        let mut schedule = schedule.into_iter();
+        for (whose, call) in calls {
+            let disk = servers[whose].disk.clone();
+            let mut saved = false;
+            let receipt = servers[whose].run(call.args(), &mut studio, &mut |server, studio| {
+                let action = schedule.next().unwrap_or(Do::Wait);
+                saved |= matches!(action, Do::Save(..) | Do::Switch | Do::Crash | Do::Reopen | Do::OpenCopy);
+                act(&action, server, studio);
+            });
+            if matches!(call, Call::Sync(_)) && !saved {
+                prop_assert_eq!(&servers[whose].disk, &disk, "nothing is taken from Studio unasked");
+            }
+            if receipt.is_none() {
+                servers[whose].connect(&mut studio);
+            }
+        }
+    }
+
+    #[test]
+    fn an_undo_brings_both_sides_back_and_a_sync_after_it_does_what_the_first_one_did(
+        base in any_texts(), disk in any_texts(), edited in any_texts(),
+        restart in proptest::option::of(proptest::bool::ANY),
+    ) {
+        let mut studio = Studio::new(&base);
+        let mut server = Server::new(&base, true);
+        server.connect(&mut studio);
+        (server.disk, studio.texts) = (disk, edited);
+        let before = (server.disk.clone(), studio.texts.clone());
+        let first = sync(&mut server, &mut studio);
+        let after = (server.disk.clone(), studio.texts.clone());
+        let undo = Call::Undo { partial: false }.args();
+        let undone = server.run(undo, &mut studio, &mut |_, _| {}).expect("to its end");
+        if done(&first) == 0 {
+            prop_assert_eq!(undone.status, SyncStatus::Error, "{:?}", undone);
+            return Ok(());
+        }
+        prop_assert_eq!(undone.status, SyncStatus::Success, "{:?}", undone);
+        prop_assert_eq!(&(server.disk.clone(), studio.texts.clone()), &before);
+        if let Some(studio_too) = restart.filter(|studio_too| *studio_too) {
+            // What was taken back is no old text: nothing of Studio's is overwritten with the file's.
+            server.restart(studio_too);
+            server.connect(&mut studio);
+            let second = sync(&mut server, &mut studio);
+            for change in second.changes.iter().filter(|change| change.result == ChangeResult::Done) {
+                let id = change.id.expect("a node");
+                prop_assert_eq!(&before.1[&id], &base[&id], "{:?}", change);
+            }
+            return Ok(());
+        }
+        if restart == Some(false) {
+            // The plugin session goes on, so nothing is forgotten.
+            server.restart(false);
+            server.connect(&mut studio);
+        }
+        let second = sync(&mut server, &mut studio);
+        prop_assert_eq!(done(&second), done(&first));
+        prop_assert_eq!(&(server.disk.clone(), studio.texts.clone()), &after);
     }
 
     #[test]
@@ -323,7 +223,7 @@ proptest! {
             let texts: Vec<(NodeId, &str)> = base.iter().map(|base| (ID, base.as_str())).collect();
             let mut agreement = agreed(&texts);
             let fact = Fact { is_draft: draft, ..differs(ID, &studio) };
-            let rules = Rules { alone: true, allow_removals: false, takes: true, deleted: Vec::new() };
+            let rules = SyncArgs::default().rules(true);
             verdicts::about_node(&fact, Some(&script(ID, &disk).1), &mut agreement, &rules, None)
         };
         prop_assert_eq!(decided(), decided());

@@ -2,7 +2,14 @@
 
 use super::*;
 
-const ALONE: Rules = Rules { alone: true, allow_removals: false, takes: true, deleted: Vec::new() };
+const ALONE: Rules = Rules {
+    alone: true,
+    allow_removals: false,
+    takes: true,
+    deleted: Vec::new(),
+    follows: false,
+    earlier: BTreeSet::new(),
+};
 
 /// The decision about `fact` when the tree has `view` and both sides last agreed on `base`.
 fn decided(fact: Fact, view: Option<&NodeView>, base: Option<&str>) -> Option<Decision> {
@@ -178,5 +185,37 @@ fn studio_is_changed_only_where_its_text_is_the_agreed_one_or_it_never_had_any()
                 assert_eq!(pushes, allowed, "{kind:?}, base {base:?}, Studio {studio:?}, draft {is_draft}");
             }
         }
+    }
+}
+
+#[test]
+fn a_text_without_a_base_that_the_file_had_in_a_commit_is_old_and_kept_before_it_is_replaced() {
+    let version = Version { path: "src/Script1.luau".into(), hash: hash(STUDIO) };
+    let elsewhere = Version { path: "src/Other.luau".into(), ..version.clone() };
+    for (known, is_old) in [(vec![version.clone()], true), (vec![elsewhere], false), (vec![], false)] {
+        let mut agreement = Agreement::default();
+        let (mut run, _) = Run::start("run-1".into(), SyncArgs::default(), true);
+        run.caught_up(7, &agreement);
+        run.compared(Some(7), vec![differs(ID, STUDIO)], &mut agreement);
+        let step = run.looked(HashMap::from([script(ID, DISK)]), &mut agreement);
+        assert_eq!(step, Step::History(vec![version.clone()]));
+        let step = run.knows_history(known.into_iter().collect(), &mut agreement);
+        if is_old {
+            assert_eq!(step, Step::Fetch(vec![ID.into()]), "the journal gets Studio's text first");
+            continue;
+        }
+        assert_eq!(receipt(step).unresolved, 1);
+    }
+}
+
+#[test]
+fn git_is_asked_only_where_nothing_else_says_which_side_is_old() {
+    for (fact, base) in [(differs(ID, STUDIO), Some(BASE)), (draft(ID, STUDIO), None), (missing(ID), None)] {
+        let mut agreement = agreed(&base.map(|base| (ID, base)).into_iter().collect::<Vec<_>>());
+        let (mut run, _) = Run::start("run-1".into(), SyncArgs::default(), true);
+        run.caught_up(7, &agreement);
+        run.compared(Some(7), vec![fact], &mut agreement);
+        let step = run.looked(HashMap::from([script(ID, DISK)]), &mut agreement);
+        assert!(!matches!(step, Step::History(_)), "{step:?}");
     }
 }

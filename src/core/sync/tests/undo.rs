@@ -71,7 +71,7 @@ fn undo(
     let entry = Entry { changes: lines, ..Entry::default() };
     let step = run.recalled(Ok(Recalled { id: 4, entry, texts }), agreement);
     assert!(matches!(step, Step::Look { .. }), "{step:?}");
-    let step = run.looked(&HashMap::from_iter(views), agreement);
+    let step = run.looked(HashMap::from_iter(views), agreement);
     let step = match step {
         Step::Check(writes) => run.checked(vec![None; writes.len()], agreement),
         step => step,
@@ -345,9 +345,29 @@ fn all_or_nothing_looks_at_the_files_before_anything_is_changed() {
     let texts = [BASE, STUDIO].map(|text| (hash(text), text.to_owned())).into();
     let entry = Entry { changes: vec![pulled], ..Entry::default() };
     run.recalled(Ok(Recalled { id: 4, entry, texts }), &agreement);
-    let step = run.looked(&HashMap::from([root(), script(ID, STUDIO)]), &mut agreement);
+    let step = run.looked(HashMap::from([root(), script(ID, STUDIO)]), &mut agreement);
     assert!(matches!(&step, Step::Check(writes) if writes.len() == 1), "{step:?}");
     let receipt = receipt(run.checked(vec![Some(Wrote::Failed("it is read-only".into()))], &agreement));
     assert_eq!((receipt.status, receipt.failed), (SyncStatus::FastfailUnresolved, 1));
     assert_eq!(receipt.changes[0].reason.as_deref(), Some("it is read-only"));
+}
+
+#[test]
+fn what_is_back_already_gets_its_base_back_all_the_same() {
+    let mut agreement = tree(&[(ID, "Script1", BASE)]);
+    agreement.agree_gone(&module("Old"), None);
+    let old = Fact {
+        temp_id: Some("x1".into()),
+        name: Some("Old".into()),
+        studio_hash: Some(hash(BASE)),
+        subtree: Some(vec![]),
+        siblings: Some(9),
+        ..extra("Old")
+    };
+    let facts = vec![missing(ID), old];
+    let views = || [root(), script(ID, BASE)];
+    let (_, step) = undo(vec![renamed()], facts.clone(), views(), &mut agreement);
+    assert_eq!(receipt(step).status, SyncStatus::Empty);
+    let (_, step) = run_with(SyncArgs::default(), facts, views(), &mut agreement);
+    assert!(matches!(&ops(step)[..], [PlanOp::Rename { .. }]), "a sync finds what the first one found");
 }

@@ -75,8 +75,13 @@ impl Back<'_> {
             return Some(Decision::unresolved(change, MOVED_ON));
         };
         if !self.is_missing(id) {
-            let is_back = self.in_studio(node).is(text, &line.below);
-            return (!is_back).then(|| Decision::unresolved(change, THERE_AGAIN));
+            if !self.in_studio(node).is(text, &line.below) {
+                return Some(Decision::unresolved(change, THERE_AGAIN));
+            }
+            let agreed = scripts(node).into_iter().filter(|(id, _)| self.fact(*id).is_none());
+            return Some(
+                agreed.fold(Decision::new(change), |decision, (id, hash)| decision.then(Then::Agree(id, hash))),
+            );
         }
         let on_disk = InStudio { hash: view.hash, below: listed(node), ..InStudio::default() };
         if !on_disk.is(text, &line.below) {

@@ -29,7 +29,7 @@ impl Back<'_> {
         }
         let (to_studio, to_disk) = (studio != line.studio.0, disk != line.disk.0);
         let direction = match (to_studio, to_disk) {
-            (false, false) => return None,
+            (false, false) => return Some(Decision::new(change).restores(Restored::Node(id), line.base, line.disk.1)),
             (true, false) => Direction::Push,
             (false, true) => Direction::Pull,
             (true, true) => Direction::Merge,

@@ -5,9 +5,10 @@ use super::{
     look::{InStudio, scripts, stray},
 };
 use crate::core::{
+    ids::NodeId,
     journal::Line,
     paths::InstanceKey,
-    protocol::{Expected, PlanOp, Whose},
+    protocol::{Expected, NewNode, PlanOp, Whose},
     sync::{
         Decision, Direction, FileWrite, PatchType,
         decision::{Restored, Then},
@@ -21,12 +22,12 @@ impl Back<'_> {
         let mut change = self.change(line);
         let Some((id, view)) = self.node(line) else { return self.unmake_stray(line) };
         (change.id, change.fs_path, change.disk_hash) = (Some(id), view.fs_path.clone(), view.hash);
-        if self.is_missing(id) {
-            return None;
-        }
         let (Some(node), Some(parent)) = (&view.subtree, view.parent) else {
             return Some(Decision::unresolved(change, "its place in the tree is not known"));
         };
+        if self.is_missing(id) {
+            return Some(restored(Decision::new(change), line, (id, node)));
+        }
         let there = self.in_studio(node);
         change.studio_hash = there.hash;
         if let Some(reason) = objection(&there, line) {
@@ -34,16 +35,8 @@ impl Back<'_> {
         }
         let expect = expected(&node.name, line, there);
         let change = change.planned(Direction::Push, PatchType::Remove);
-        let mut decision = Decision::new(change).does(PlanOp::Remove { of: Whose::Node { id }, expect });
-        for (script, hash) in scripts(node) {
-            // To have had nothing is what a file that is new for Studio begins with.
-            let base = line.base.filter(|_| script == id).unwrap_or(None);
-            decision = decision.restores(Restored::Node(script), Some(base), Some(hash));
-        }
-        for other in others(node) {
-            decision = decision.then(Then::RestoreProperties(other.id, None));
-        }
-        Some(decision.at(parent, &node.name))
+        let decision = Decision::new(change).does(PlanOp::Remove { of: Whose::Node { id }, expect });
+        Some(restored(decision, line, (id, node)).at(parent, &node.name))
     }
 
     /// The same, of which the file is gone meanwhile.
@@ -86,6 +79,15 @@ impl Back<'_> {
         let decision = Decision::new(change).writes(FileWrite::Remove { path, base }).keeps(&keep);
         Some(decision.restores(Restored::At(key), line.base, Some(base)))
     }
+}
+
+/// To have had nothing is what a file that is new for Studio begins with.
+fn restored(decision: Decision, line: &Line, (id, node): (NodeId, &NewNode)) -> Decision {
+    let decision = scripts(node).into_iter().fold(decision, |decision, (script, hash)| {
+        let base = line.base.filter(|_| script == id).unwrap_or(None);
+        decision.restores(Restored::Node(script), Some(base), Some(hash))
+    });
+    others(node).into_iter().fold(decision, |decision, other| decision.then(Then::RestoreProperties(other.id, None)))
 }
 
 /// Why it is not removed again.

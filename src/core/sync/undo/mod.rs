@@ -95,6 +95,11 @@ pub(super) fn decide(
     lines.filter(is_meant).flat_map(|line| back.line(line)).collect()
 }
 
+/// Both sides are as they were before; only what counts as agreed is not.
+pub(super) fn is_back(decision: &Decision) -> bool {
+    !decision.is_resolved() && !decision.then.is_empty()
+}
+
 impl Back<'_> {
     fn line(&self, line: &Line) -> Vec<Decision> {
         let before = [line.disk.0, line.studio.0].into_iter().flatten();

@@ -7,11 +7,13 @@ use super::{
 use crate::core::{
     ids::NodeId,
     journal::{Line, Seat},
+    paths::InstanceKey,
     protocol::{Expected, NewNode, PlanOp},
     sync::{
-        Change, Decision, Direction, NodeView, PatchType,
+        Change, Decision, Direction, FileWrite, NodeView, PatchType,
         decision::{Place, Restored, Then},
         plan::listed,
+        removals::folder_of,
     },
     text::TextHash,
 };
@@ -26,6 +28,9 @@ impl Back<'_> {
         let Some((parent, _)) = self.at(&was.parent) else {
             return Some(Decision::unresolved(change, NO_PARENT));
         };
+        if line.direction == Direction::Pull {
+            return self.move_file_back(line, change, was, parent);
+        }
         match self.node(line) {
             Some((id, view)) => self.leave(line, change, (id, view), Place { parent, name: was.name.clone() }),
             None => self.become_node(line, change, was, parent),
@@ -36,12 +41,15 @@ impl Back<'_> {
     fn leave(&self, line: &Line, mut change: Change, of: (NodeId, &NodeView), to: Place) -> Option<Decision> {
         let (id, view) = of;
         (change.id, change.disk_hash, change.fs_path) = (Some(id), view.hash, view.fs_path.clone());
-        if self.is_missing(id) {
-            return None;
-        }
         let (Some(node), Some(parent)) = (&view.subtree, view.parent) else {
             return Some(Decision::unresolved(change, "its place in the tree is not known"));
         };
+        let key = self.agreement.key(to.parent)?.child(&to.name, &line.class_name);
+        if self.is_missing(id) {
+            let there = self.extra(to.parent, &to.name).filter(|fact| fact.class_name == line.class_name)?;
+            let is_back = stray(there).is(line.studio.1, &line.below);
+            return is_back.then(|| restored(Decision::new(change), line, node, &key));
+        }
         let there = self.in_studio(node);
         change.studio_hash = there.hash;
         let class = &line.class_name;
@@ -53,16 +61,36 @@ impl Back<'_> {
         change.reason = Some(format!("it was called {}", node.name));
         let change = change.planned(Direction::Push, PatchType::Rename);
         let op = PlanOp::Rename { temp_id: None, id, parent: to.parent, name: to.name.clone(), expect };
-        let key = self.agreement.key(to.parent)?.child(&to.name, class);
         let mut decision = Decision::new(change).does(op).at(to.parent, &to.name);
         decision.was = Some(Place { parent, name: node.name.clone() });
-        for (script, hash) in scripts(node) {
-            decision = decision.restores(Restored::Node(script), Some(None), Some(hash));
+        Some(restored(decision, line, node, &key))
+    }
+
+    /// The file of what was renamed in Studio goes back to its old place.
+    fn move_file_back(&self, line: &Line, mut change: Change, was: &Seat, parent: NodeId) -> Option<Decision> {
+        let (id, view) = self.node(line)?;
+        (change.id, change.fs_path, change.disk_hash) = (Some(id), view.fs_path.clone(), view.hash);
+        let folder = self.views.get(&parent).and_then(folder_of);
+        let (Some(path), Some(base), Some(folder), Some(text)) =
+            (&view.fs_path, view.hash, folder, self.text(line.disk.0))
+        else {
+            return Some(Decision::unresolved(change, MOVED_ON));
+        };
+        if line.disk.1 != Some(base) {
+            return Some(Decision::unresolved(change, MOVED_ON));
         }
-        for (script, hash) in line.scripts(&key) {
-            decision = decision.restores(Restored::At(script), Some(Some(hash)), None);
-        }
-        Some(decision)
+        let (name, class) = (was.name.clone(), line.class_name.clone());
+        let old = was.parent.child(&name, &class);
+        let write = FileWrite::Move { path: path.clone(), base, folder, name, class, text: Some(text.clone()) };
+        let change = change.planned(Direction::Pull, PatchType::Rename);
+        let mut decision = Decision::new(change).writes(write).at(parent, &was.name);
+        decision.was = self
+            .agreement
+            .parent(id)
+            .zip(line.key.as_ref()?.split_last())
+            .map(|(parent, (_, name, _))| Place { parent, name });
+        let decision = decision.restores(Restored::At(line.key.clone()?), None, Some(base));
+        Some(decision.restores(Restored::At(old), line.base, Some(base)))
     }
 
     /// What only Studio has becomes the instance of a node again.
@@ -97,6 +125,16 @@ impl Back<'_> {
         }
         Some(decision)
     }
+}
+
+/// What was agreed of the node is agreed of what stands at the old place, `key`, again.
+fn restored(decision: Decision, line: &Line, node: &NewNode, key: &InstanceKey) -> Decision {
+    let of_node =
+        |decision: Decision, (script, hash)| decision.restores(Restored::Node(script), Some(None), Some(hash));
+    let decision = scripts(node).into_iter().fold(decision, of_node);
+    line.scripts(key)
+        .into_iter()
+        .fold(decision, |decision, (script, hash)| decision.restores(Restored::At(script), Some(Some(hash)), None))
 }
 
 fn objection(there: &InStudio, line: &Line, taken: bool) -> Option<&'static str> {

@@ -1,0 +1,80 @@
+//! What a person was seen to rename or move in Studio: its file follows.
+
+use std::collections::HashMap;
+
+use super::{
+    decision::{Decision, FileWrite, Needs, NodeView, Place, Rules, Then},
+    receipt::{Change, Direction, PatchType},
+    removals::folder_of,
+    verdicts,
+};
+use crate::core::{
+    agreement::Agreement,
+    ids::NodeId,
+    protocol::{Fact, FactKind},
+};
+
+/// The nodes that Studio lacks because a person gave their scripts another name or place, each with
+/// what it is now.
+pub(super) fn moved<'a>(facts: &'a [Fact], rules: &Rules) -> HashMap<NodeId, &'a Fact> {
+    let is_missing = |id: NodeId| facts.iter().any(|fact| fact.kind == FactKind::Missing && fact.id == Some(id));
+    let followed = facts.iter().filter(|fact| rules.follows && fact.kind == FactKind::Extra);
+    followed.filter_map(|fact| Some((fact.was.filter(|id| is_missing(*id))?, fact))).collect()
+}
+
+/// What to do about the node of `missing`, which is `now` below `parent`.
+pub(super) fn follow(
+    missing: &Fact,
+    view: Option<&NodeView>,
+    now: &Fact,
+    parent: Option<&NodeView>,
+    agreement: &Agreement,
+) -> Decision {
+    let mut change = verdicts::change(missing, view, PatchType::Rename);
+    (change.temp_id, change.studio_hash) = (now.temp_id.clone(), now.studio_hash);
+    try_follow(&change, missing, view, now, parent, agreement).unwrap_or_else(|reason| {
+        Decision::unresolved(change, format!("it is {} in Studio now, and {reason}", now.path))
+    })
+}
+
+fn try_follow(
+    change: &Change,
+    missing: &Fact,
+    view: Option<&NodeView>,
+    now: &Fact,
+    parent: Option<&NodeView>,
+    agreement: &Agreement,
+) -> Result<Decision, &'static str> {
+    let unknown = "it is not known well enough what that is";
+    let (id, view) = missing.id.zip(view).ok_or(unknown)?;
+    let (Some(path), Some(base), Some(source)) = (&view.fs_path, view.hash, &view.source) else {
+        return Err("its node is no script");
+    };
+    let is_own = !path.rsplit('/').next().unwrap_or_default().starts_with("init.");
+    if !is_own || view.subtree.as_ref().is_some_and(|node| !node.children.is_empty()) {
+        return Err("more lies below it: rename or move it on disk");
+    }
+    let (Some(at), Some(name), Some(hash), Some(of)) = (now.parent, &now.name, now.studio_hash, &now.temp_id) else {
+        return Err(unknown);
+    };
+    if now.is_draft {
+        return Err("a person is editing it in Studio and has not saved");
+    }
+    if now.class_name != view.class_name || now.subtree.as_ref().is_none_or(|below| !below.is_empty()) {
+        return Err("it is not one script of the same class any more");
+    }
+    if agreement.base(id) != Some(base) && base != hash {
+        return Err("its file was changed too: rename or move that on disk");
+    }
+    let folder = parent.and_then(folder_of).ok_or("what it stands below has no folder on disk")?;
+    let (Some(key), Some(above)) = (agreement.key(id), view.parent) else { return Err(unknown) };
+    let (class, old) = (view.class_name.clone(), view.subtree.as_ref().map(|node| node.name.clone()));
+    let text = (base == hash).then(|| source.clone());
+    let write = FileWrite::Move { path: path.clone(), base, folder, name: name.clone(), class: class.clone(), text };
+    let then = Then::At { parent: at, name: name.clone(), class, hash };
+    let reason = Some(format!("it is {} in Studio now", now.path));
+    let change = Change { reason, ..change.clone().planned(Direction::Pull, PatchType::Rename) };
+    let decision = Decision::new(change).writes(write).keeps(source).then(Then::Absent(key)).then(then).at(at, name);
+    let decision = Decision { was: old.map(|name| Place { parent: above, name }), ..decision };
+    Ok(if base == hash { decision } else { decision.needs(Needs::text(of.clone().into(), hash)) })
+}

@@ -1,0 +1,65 @@
+//! Files that are made, also below others, and files that get another place.
+
+use super::*;
+
+impl Project {
+    fn move_to(&self, base: &str, folder: &str, name: &str, text: &str) -> Result<PathBuf, WriteError> {
+        let (folder, text) = (self.path(folder), ScriptText::new(text));
+        let to = (&*folder, name, ScriptFile::Module);
+        let moved = move_to(&self.sources(), &self.path("src/Alpha.luau"), TextHash::of(base), to, &text);
+        moved.map(|(path, _)| path)
+    }
+}
+
+#[test]
+fn a_file_that_moves_keeps_its_dress_and_leaves_nothing_behind() {
+    let project = Project::new();
+    project.write("src/Deep/Other.luau", "");
+    project.write("src/Alpha.luau", "\u{feff}local a\r\nreturn a\r\n");
+    let path = project.move_to("local a\nreturn a\n", "src/Deep", "Beta", "local b\nreturn b\n").expect("moved");
+    assert!(path.ends_with("src/Deep/Beta.luau"), "{path:?}");
+    assert_eq!(project.read("src/Deep/Beta.luau"), "\u{feff}local b\r\nreturn b\r\n");
+    assert_eq!(project.names(), ["Deep"]);
+}
+
+#[test]
+fn a_file_stays_where_its_new_place_is_taken_or_it_is_newer() {
+    let project = Project::new();
+    project.write("src/Beta.luau", "return 'beta'\n");
+    assert!(matches!(project.move_to("return 1\n", "src", "Beta", "return 1\n"), Err(WriteError::Exists(_))));
+    assert!(matches!(project.move_to("older", "src", "Gamma", "return 1\n"), Err(WriteError::Changed { .. })));
+    assert!(matches!(project.move_to("return 1\n", ".", "Gamma", "return 1\n"), Err(WriteError::Outside(_))));
+    assert!(matches!(project.move_to("return 1\n", "src", "a:b", "return 1\n"), Err(WriteError::Name(_))));
+    assert_eq!(project.names(), ["Alpha.luau", "Beta.luau"]);
+    assert_eq!(project.read("src/Beta.luau"), "return 'beta'\n");
+}
+
+#[test]
+fn a_script_that_others_lie_below_is_the_init_file_of_a_folder() {
+    let project = Project::new();
+    let text = ScriptText::new("return 2\n");
+    let make = |name: &str, kind| create_init(&project.sources(), &project.path("src"), name, kind, &text);
+    make("New", ScriptFile::Server).expect("made");
+    assert_eq!(project.read("src/New/init.server.luau"), "return 2\n");
+    project.write("src/Empty/.gitkeep", "");
+    make("Empty", ScriptFile::Module).expect("the folder is there already");
+    assert_eq!(project.read("src/Empty/init.luau"), "return 2\n");
+    assert!(matches!(make("New", ScriptFile::Module), Err(WriteError::Exists(_))), "it is a script already");
+    assert!(matches!(make("Alpha", ScriptFile::Module), Err(WriteError::Exists(_))), "a file has that name");
+    assert!(matches!(make("..", ScriptFile::Module), Err(WriteError::Name(_))));
+    let folder = |name: &str| create_folder(&project.sources(), &project.path("src"), name);
+    folder("Plain").expect("made");
+    folder("Plain").expect("it is there");
+    assert!(matches!(folder("alpha"), Err(WriteError::Exists(_))), "but for the size of letters it is taken");
+    assert_eq!(project.names(), ["Alpha.luau", "Empty", "New", "Plain"]);
+}
+
+#[test]
+fn what_is_in_the_way_is_said_before_anything_is_done() {
+    let project = Project::new();
+    let held = |base: &str| check_held(&project.sources(), &project.path("src/Alpha.luau"), TextHash::of(base));
+    assert!(held("return 1\n").is_ok() && matches!(held("older"), Err(WriteError::Changed { .. })));
+    let free = |name: &str| check_create(&project.sources(), &project.path("src"), name, ScriptFile::Module);
+    assert!(free("Beta").is_ok() && matches!(free("Alpha"), Err(WriteError::Exists(_))));
+    assert_eq!(project.names(), ["Alpha.luau"]);
+}
