@@ -20,7 +20,8 @@ impl ServerFrame {
                 RequestBody::Plan { ops, .. } => ops.iter().map(PlanOp::weight).sum(),
                 RequestBody::Tool { args, .. } => weight_of(args),
                 RequestBody::Sync { overrides, .. } => overrides.iter().map(weight_of).sum(),
-                RequestBody::GetScript { .. } | RequestBody::GetInstance { .. } => 0,
+                RequestBody::GetInstance { classes, .. } => classes.values().map(|types| 64 + types.len() * 40).sum(),
+                RequestBody::GetScript { .. } => 0,
             },
         };
         ENVELOPE + content

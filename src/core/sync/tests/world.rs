@@ -185,6 +185,7 @@ impl Server {
                 }
                 next
             }
+            Step::Describe { .. } => unreachable!("nothing is pulled here that is no script"),
             Step::Merge(jobs) => {
                 let merged = jobs.iter().map(|job| self.merge(job)).collect();
                 run.merged(merged, &mut self.agreement)
