@@ -17,6 +17,7 @@ pub mod merge;
 pub mod operations;
 pub mod paths;
 pub mod protocol;
+pub mod review;
 pub mod studios;
 pub mod sync;
 pub mod text;

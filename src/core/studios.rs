@@ -175,6 +175,7 @@ impl Studio {
             running: level1.is_some_and(|hello| hello.is_running),
             paused: None,
             held: self.live.held().take(MOST_HELD).map(|change| change.path.clone()).collect(),
+            review: None,
             plugin_version: level1.map(|hello| hello.plugin_version.clone()),
             protocol: level1.map_or(0, |hello| hello.protocol),
             busy: None,
@@ -206,6 +207,9 @@ pub struct StudioStatus {
     /// Paths of what differs and nobody could decide, as the last runs found it; at most 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<String>,
+    /// What a person is asked there, or could choose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<String>,
     /// Absent for a foreign plugin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin_version: Option<String>,

@@ -6,4 +6,4 @@ mod link;
 mod records;
 mod work;
 
-pub use hub::{Hub, HubConfig, Progress};
+pub use hub::{Hub, HubConfig, Progress, Report};

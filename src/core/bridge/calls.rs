@@ -29,6 +29,7 @@ impl Bridge {
                 let status = self.status(now);
                 self.settle(caller, Ok(status));
             }
+            Ask::Review(ask) => self.review_asked(now, patience, caller, ask),
             Ask::GetCall(id) => {
                 let found = self.find_call(&id).map(Box::new);
                 self.settle(caller, Ok(Answer::Call(found)));
@@ -47,6 +48,7 @@ impl Bridge {
         let status = |studio: &Studio| StudioStatus {
             busy: self.busy(now, studio.key),
             paused: self.paused(studio).map(str::to_owned),
+            review: self.review_status(studio.key),
             ..studio.status(now)
         };
         let studios = self.studios.iter().map(status).collect();
@@ -84,7 +86,7 @@ impl Bridge {
                 (RequestBody::Tool { name: "get_console_output".to_owned(), args }, false)
             }
             Ask::Sync(args) => return self.start_run(deadline, key, id, who, args),
-            Ask::Status | Ask::GetCall(_) => unreachable!("answered above"),
+            Ask::Status | Ask::GetCall(_) | Ask::Review(_) => unreachable!("answered above"),
         };
         self.open_request(deadline, key, id.clone(), who, body);
         self.dispatch(now, &id, changes);
@@ -95,6 +97,7 @@ impl Bridge {
         match who {
             Waiter::Caller(caller) => self.settle(caller, outcome),
             Waiter::Operation(id) => self.operation_over(&id, outcome, ran),
+            Waiter::Review(_) => {}
             Waiter::Run(_) | Waiter::Probe { .. } => unreachable!("they are told otherwise"),
         }
     }
@@ -150,6 +153,7 @@ impl Bridge {
                 self.finish(who, outcome, Ran::Known);
             }
             Waiter::Run(run) => self.run_result(now, &run, &request.body, result),
+            Waiter::Review(_) => {}
             Waiter::Probe { newer } => self.probe_answered(studio, newer, from),
         }
         self.leave_lane(now, studio, &id);
@@ -207,6 +211,10 @@ impl Bridge {
             (who, What::Request { sent: false, .. } | What::CatchUp(_)) => {
                 self.finish(who, Err(error.not_sent()), Ran::Never);
             }
+            (who, What::Review(review)) => {
+                self.drop_review(&review, &error.message);
+                self.finish(who, Err(error.not_sent()), Ran::Never);
+            }
             (who, What::Run(run)) if self.let_run_go(&run) => {
                 self.late.insert_run(studio, id.clone(), operation_of(&who));
                 self.finish(who, Err(error.clone().ask_get_call(id.as_str())), Ran::Unknown);
@@ -259,6 +267,7 @@ impl Bridge {
                 }
                 What::Request { sent: false, .. } => never_sent(&name, "its deadline passed before its turn came"),
                 What::Run(run) => self.late_run(run, &name),
+                What::Review(_) => late_review(),
                 What::CatchUp(_) => late_catch_up(&name),
             };
             self.lanes.give_up(studio, &id);
@@ -286,6 +295,7 @@ impl Bridge {
                 }
                 What::Run(run) if self.let_run_go(&run) => self.late.insert_run(studio, id, None),
                 What::Run(_) => {}
+                What::Review(review) => self.drop_review(&review, "the agent does not wait any more"),
                 What::Request { .. } | What::CatchUp(_) => self.lanes.give_up(studio, &id),
             }
             self.settle(caller, Err(ToolError::cancelled()));
@@ -310,7 +320,7 @@ impl Bridge {
         match &waiting.who {
             Waiter::Operation(id) => self.operations.is_given_up(id),
             Waiter::Run(id) => self.is_run_given_up(id),
-            Waiter::Caller(_) | Waiter::Probe { .. } => false,
+            Waiter::Caller(_) | Waiter::Review(_) | Waiter::Probe { .. } => false,
         }
     }
 
@@ -320,6 +330,12 @@ impl Bridge {
             self.effects.push(Effect::Progress { caller, progress, total, message: message.clone() });
         }
     }
+}
+
+/// Nobody has answered, although the caller waited longer than an answer could count.
+pub(super) fn late_review() -> ToolError {
+    let what = "nobody answered in time; nothing was changed";
+    ToolError::new(ErrorCode::TimedOut, what, "call again when somebody can answer")
 }
 
 /// It was not sent, and will not be.
@@ -334,7 +350,7 @@ pub(super) fn never_sent(studio: &str, why: &str) -> ToolError {
 fn operation_of(who: &Waiter) -> Option<OperationId> {
     match who {
         Waiter::Operation(id) => Some(id.clone()),
-        Waiter::Caller(_) | Waiter::Run(_) | Waiter::Probe { .. } => None,
+        Waiter::Caller(_) | Waiter::Run(_) | Waiter::Review(_) | Waiter::Probe { .. } => None,
     }
 }
 

@@ -15,6 +15,8 @@ mod live;
 mod operations;
 mod places;
 mod plan_parts;
+mod review_faces;
+mod reviews;
 mod run_ends;
 mod run_turns;
 mod runs;
@@ -34,6 +36,7 @@ use late::Late;
 pub use late::{CallRecord, CallState};
 use operations::{Operations, Ran};
 pub use places::PlacePolicy;
+use reviews::Reviews;
 use run_turns::RunTurns;
 use runs::ActiveRun;
 pub use runs::StudioScript;
@@ -42,10 +45,11 @@ use super::{
     calls::{Calls, Moment},
     console::{Page, Query},
     error::ToolError,
-    ids::{NodeId, OperationId, RequestId, RunId, ServerId, TreeId},
+    ids::{NodeId, OperationId, RequestId, ReviewId, RunId, ServerId, TreeId},
     lanes::Lanes,
     operations::Claim,
     protocol::{HEARTBEAT, PlanOp, Request, RequestBody, ServerFrame},
+    review::{ReviewAsk, ReviewReply, ReviewState},
     studios::{LinkId, StudioKey, StudioStatus, Studios},
     sync::{Receipt, SyncArgs},
     text::TextHash,
@@ -91,6 +95,8 @@ pub enum Ask {
     Console(Query),
     /// A sync run.
     Sync(SyncArgs),
+    /// About reviews.
+    Review(ReviewAsk),
     /// What became of a call, by the id of its request or operation. Settled at once.
     GetCall(String),
     /// How things are. Needs no Studio and is settled at once.
@@ -115,6 +121,10 @@ pub enum Answer {
     Receipt(Receipt),
     /// A call, if this server knows it. (The store may know more.)
     Call(Option<Box<CallRecord>>),
+    /// Reviews.
+    Reviews(Vec<ReviewState>),
+    /// What becomes of an answer to a review.
+    Reviewed(ReviewReply),
     /// How things are.
     Status {
         /// The Studios.
@@ -149,6 +159,7 @@ pub struct Bridge {
     turns: RunTurns,
     late: Late,
     runs: HashMap<RunId, ActiveRun>,
+    reviews: Reviews,
     next_beat: Moment,
     stopping: bool,
     /// The official plugin syncs by itself, so we do not.
@@ -182,6 +193,8 @@ struct Waiting {
 enum Waiter {
     Caller(CallerId),
     Run(RunId),
+    /// The person who answered it.
+    Review(ReviewId),
     /// All who call with the same id.
     Operation(OperationId),
     /// A newer window of the same place wants to know whether this one is alive.
@@ -197,6 +210,8 @@ enum What {
     Request { request: Request, rest: VecDeque<Vec<PlanOp>>, next_part: u32, sent: bool },
     /// The end of a run.
     Run(RunId),
+    /// A person's answer.
+    Review(ReviewId),
     /// The disk is read before this is sent.
     CatchUp(RequestBody),
 }
@@ -215,6 +230,7 @@ impl Bridge {
             turns: RunTurns::default(),
             late: Late::default(),
             runs: HashMap::new(),
+            reviews: Reviews::default(),
             next_beat: HEARTBEAT,
             stopping: false,
             official: false,
@@ -242,11 +258,13 @@ impl Bridge {
             Event::Intended { operation, intention } => self.intended(now, &operation, intention),
             Event::BasesLoaded { place, kept } => self.bases_loaded(now, &place, kept),
             Event::Worked { run, done } => self.worked(now, &run, done),
+            Event::FileRead { link, review, id, source } => self.file_read(link, review, id, source),
             Event::Places(places) => self.apply_places(now, places),
             Event::Tick => self.tick(now),
             Event::Official(linked) => self.official = linked,
             Event::Shutdown => self.shutdown(),
         }
+        self.end_answers();
         self.live_turn(now);
         std::mem::take(&mut self.effects)
     }

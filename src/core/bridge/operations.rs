@@ -3,7 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Answer, Ask, Bridge, CallerId, Effect, Waiter, Waiting, What, calls::never_sent, level0::late_catch_up};
+use super::{
+    Answer, Ask, Bridge, CallerId, Effect, Waiter, Waiting, What,
+    calls::{late_review, never_sent},
+    level0::late_catch_up,
+};
 use crate::core::{
     calls::Moment,
     error::{ErrorCode, ToolError},
@@ -191,6 +195,7 @@ impl Bridge {
             }
             What::Request { sent: false, .. } => never_sent(&name, "its deadline passed before its turn came"),
             What::Run(run) => self.late_run(run, &name).ask_get_call(id.as_str()),
+            What::Review(_) => late_review(),
             What::CatchUp(_) => late_catch_up(&name),
         }
     }
@@ -206,11 +211,13 @@ impl Bridge {
                 self.cancel(&request, studio, reason);
             }
             What::Run(run) if self.changes_something(run) => {}
-            What::Request { .. } | What::Run(_) | What::CatchUp(_) => {
+            What::Request { .. } | What::Run(_) | What::Review(_) | What::CatchUp(_) => {
                 let Some(waiting) = self.calls.settle(&request) else { return };
                 self.lanes.give_up(waiting.studio, &request);
-                if let What::Run(run) = &waiting.what {
-                    self.forget_run(run);
+                match &waiting.what {
+                    What::Run(run) => self.forget_run(run),
+                    What::Review(review) => self.drop_review(review, "the agent does not wait any more"),
+                    What::Request { .. } | What::CatchUp(_) => {}
                 }
                 self.operation_over(id, Err(ToolError::cancelled()), Ran::Never);
                 self.tell_places(waiting.studio);

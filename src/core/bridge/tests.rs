@@ -8,6 +8,7 @@ mod live;
 mod loss;
 mod model;
 mod operations;
+mod reviews;
 mod runs;
 mod trees;
 mod turns;

@@ -19,11 +19,12 @@ impl Bridge {
         let silences = self.studios.iter().filter_map(silent_at);
         let beat = (!self.links.is_empty()).then_some(self.next_beat);
         let all = hellos.chain(graces).chain(silences).chain(beat).chain(self.calls.next_deadline());
-        let all = all.chain(self.operations.next_deadline());
+        let all = all.chain(self.operations.next_deadline()).chain(self.reviews.next_deadline());
         all.min().unwrap_or(Moment::MAX)
     }
 
     pub(super) fn tick(&mut self, now: Moment) {
+        self.expire_reviews(now);
         self.expire_calls(now);
         self.expire_hellos(now);
         self.expire_graces(now);

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Patch, TreePart, from_plugin::Role, plan::PlanOp, results::is_false};
-use crate::core::ids::{InstanceId, NodeId, RequestId, RunId, ServerId, TempId, TreeId};
+use super::{Patch, TreePart, hello::Role, plan::PlanOp, results::is_false, review::ReviewFrame};
+use crate::core::ids::{InstanceId, NodeId, OpId, RequestId, ReviewId, RunId, ServerId, TempId, TreeId};
 
 /// Anything that the server sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +60,34 @@ pub enum Notice {
     Edited {
         /// Which.
         seq: u64,
+    },
+    /// A person is to be asked, or has something to look at. Level 1, and only if the hello says `reviews`.
+    Review(ReviewFrame),
+    /// A review is over.
+    ReviewClosed {
+        /// Which.
+        review_id: ReviewId,
+        /// For the person at the screen.
+        reason: String,
+    },
+    /// The file's side of a change, as it is now. Answers `reviewText`.
+    ReviewText {
+        /// Of which review.
+        review_id: ReviewId,
+        /// Which change.
+        id: OpId,
+        /// The text; absent: there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source: Option<String>,
+    },
+    /// What came of an answer.
+    ReviewOutcome {
+        /// Of which review.
+        review_id: ReviewId,
+        /// It was carried out.
+        ok: bool,
+        /// For the person at the screen.
+        text: String,
     },
     /// The link is refused; a close frame follows.
     Rejected {

@@ -1,7 +1,12 @@
 //! What is asked of a run.
 
+use std::sync::Arc;
+
 use super::{Override, Resolution, Rules, Unasked, Undo};
-use crate::core::protocol::SyncMode;
+use crate::core::{
+    protocol::SyncMode,
+    review::{Chosen, Seen},
+};
 
 /// What the caller of `sync` asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,6 +23,12 @@ pub struct SyncArgs {
     pub unasked: Option<Box<Unasked>>,
     /// Only this; everything else is left out.
     pub resolution: Option<Resolution>,
+    /// The caller can show a question to a person.
+    pub asks: bool,
+    /// What a person chose, of what an earlier run had found.
+    pub chosen: Option<Arc<Chosen>>,
+    /// What that run had seen.
+    pub shown: Option<Arc<Seen>>,
     /// Nothing is compared and decided; what an earlier run did is taken back.
     pub undo: Option<Undo>,
 }

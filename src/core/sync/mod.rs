@@ -8,12 +8,15 @@
 //!   -> Conclude -> concluded -> Done
 //! ```
 //!
-//! A run that finds nothing to do, or may not do it, is `Done` earlier; steps with nothing to do
+//! In manual mode a run ends with a question (`Ask`) where it would begin its entry; the answer is
+//! another run, with what a person chose. A run that finds nothing to do, or may not do it, is `Done` earlier; steps with nothing to do
 //! are left out. Nothing changes anywhere before `Apply`.
 
+mod answered;
 mod args;
 mod blocked;
 mod decision;
+mod ends;
 mod merging;
 mod overrides;
 mod plan;
@@ -36,12 +39,13 @@ pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected,
 pub use scope::{Cleared, Unasked};
 pub use undo::{Recalled, Undo};
 
-use self::overrides::Overrides;
+use self::answered::Wish;
 use super::{
     agreement::{Agreement, Comparison},
     ids::{NodeId, OpId, RunId},
     journal::Entry,
     protocol::{Fact, FactKind, OpResult, PlanOp, Scope, SyncMode},
+    review::Seen,
 };
 
 /// One run.
@@ -61,6 +65,7 @@ pub struct Run {
     journal: Option<(u64, Entry)>,
     ended: Option<SyncStatus>,
     recalled: Option<Recalled>,
+    seen: Seen,
 }
 
 /// What a run wants next.
@@ -110,6 +115,13 @@ pub enum Step {
         /// With what became of each change.
         entry: Entry,
     },
+    /// Ask a person. The run is over; `again`, with the answer, is another one.
+    Ask {
+        /// What was found, as the answer if nobody can be asked or nobody answers.
+        receipt: Receipt,
+        /// What the run was called with.
+        again: Box<SyncArgs>,
+    },
     /// The run has ended.
     Done(Receipt),
 }
@@ -136,6 +148,7 @@ impl Run {
             journal: None,
             ended: None,
             recalled: None,
+            seen: Seen::new(),
         };
         (run, step)
     }
@@ -161,7 +174,8 @@ impl Run {
 
     /// It is about everything.
     pub fn is_whole(&self) -> bool {
-        self.scope().is_none() && self.args.paths.is_none() && self.args.resolution.is_none()
+        let chosen = self.args.chosen.as_ref().is_some_and(|chosen| chosen.is_only());
+        self.scope().is_none() && self.args.paths.is_none() && self.args.resolution.is_none() && !chosen
     }
 
     /// The tree holds what the disk held when the run began.
@@ -187,7 +201,8 @@ impl Run {
         }
         if facts.is_empty() {
             agreement.confirm(std::mem::take(&mut self.comparison), |_| false);
-            self.rejected = self.overrides().finish();
+            self.rejected = answered::of_args(&mut self.args).finish();
+            self.rejected.extend(answered::settled_meanwhile(self.args.chosen.as_deref(), &[]));
             return self.nothing_to_do();
         }
         self.facts = facts;
@@ -228,31 +243,28 @@ impl Run {
         }
         let wanted = |decision: &&Decision| {
             let merges = decision.needs.as_ref().is_some_and(|needs| needs.merge.is_some());
-            merges || self.args.mode != SyncMode::Dryrun
+            merges || self.args.mode != SyncMode::Dryrun && !self.asks_first()
         };
         let needs = self.decisions.iter().filter(wanted).filter_map(|decision| decision.needs.as_ref());
         self.to_fetch = needs.map(|needs| needs.of.clone()).collect();
         self.fetch_more(agreement)
     }
 
-    fn overrides(&mut self) -> Overrides {
-        Overrides::new(std::mem::take(&mut self.args.overrides), self.args.resolution.take())
-    }
-
     fn decide(&mut self, facts: Vec<Fact>, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) {
         let only = self.args.resolution.as_ref().map(|resolution| resolution.id.clone());
-        let mut overrides = self.overrides();
+        let mut overrides = answered::of_args(&mut self.args);
         let mut decisions = Vec::new();
         let mut extras = HashMap::new();
         for fact in facts.iter().filter(|fact| scope::is_meant(only.as_ref(), fact)) {
             let view = fact.id.and_then(|id| views.get(&id));
-            let forced = match overrides.take(fact, view.and_then(|view| view.hash)) {
-                Ok(forced) => forced,
-                Err(reason) => {
-                    let change = verdicts::change(fact, view, PatchType::Edit);
-                    decisions.push(Decision::unresolved(change, reason));
+            let forced = match self.wish(&mut overrides, fact, view) {
+                Wish::None => None,
+                Wish::Forced(forced) => Some(forced),
+                Wish::Leave(decision) => {
+                    decisions.push(*decision);
                     continue;
                 }
+                Wish::Nothing => continue,
             };
             if fact.kind != FactKind::Extra {
                 decisions.extend(verdicts::about_node(fact, view, agreement, &self.rules, forced));
@@ -277,6 +289,9 @@ impl Run {
             .for_each(|change| change.fs_path = None);
         self.decisions = decisions;
         self.rejected = overrides.finish();
+        self.rejected.extend(answered::settled_meanwhile(self.args.chosen.as_deref(), &facts));
+        self.hold_to_proposals();
+        self.note_seen(&facts, views);
     }
 
     /// All texts that were wanted are here, and merged.
@@ -291,11 +306,11 @@ impl Run {
             SyncMode::Fastfail if !self.rejected.is_empty() => {
                 self.end(SyncStatus::Rejected, "an override was rejected, so nothing was changed")
             }
-            SyncMode::Manual => {
-                self.end(SyncStatus::Rejected, "manual mode asks a person, and nobody can be asked here yet")
+            SyncMode::Manual if self.asks_first() => self.ask(),
+            SyncMode::Standard | SyncMode::Manual if resolved == 0 => {
+                self.end(SyncStatus::Rejected, words::NOTHING_RESOLVED)
             }
-            SyncMode::Standard if resolved == 0 => self.end(SyncStatus::Rejected, words::NOTHING_RESOLVED),
-            SyncMode::Standard | SyncMode::Fastfail => {
+            SyncMode::Standard | SyncMode::Manual | SyncMode::Fastfail => {
                 let undoes = self.recalled.as_ref().map(|recalled| recalled.id);
                 Step::Begin(plan::draft(&mut self.decisions, agreement, undoes))
             }
@@ -372,27 +387,6 @@ impl Run {
             receipt.journal = self.journal.as_ref().map(|(id, _)| *id);
         }
         step
-    }
-
-    fn nothing_to_do(&mut self) -> Step {
-        let mut receipt = Receipt::empty(self.cursor, self.args.mode);
-        if self.recalled.is_some() {
-            receipt.message = Some("all of it is as it was before; there is nothing to take back".into());
-        } else if self.args.paths.is_some() {
-            receipt.message = Some("nothing that `paths` names differs; there is nothing to do".into());
-        }
-        receipt.rejected = std::mem::take(&mut self.rejected);
-        Step::Done(receipt)
-    }
-
-    fn end(&mut self, status: SyncStatus, message: &str) -> Step {
-        self.finish(status, Some(message.to_owned()))
-    }
-
-    fn finish(&mut self, status: SyncStatus, message: Option<String>) -> Step {
-        let changes = std::mem::take(&mut self.decisions).into_iter().map(|decision| decision.change).collect();
-        let receipt = Receipt::new(status, self.cursor, changes, message);
-        Step::Done(Receipt { rejected: std::mem::take(&mut self.rejected), ..receipt })
     }
 }
 

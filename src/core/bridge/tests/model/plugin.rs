@@ -124,6 +124,10 @@ impl Plugin {
                 Notice::Patch(_)
                 | Notice::PlanPart { .. }
                 | Notice::Edited { .. }
+                | Notice::Review(_)
+                | Notice::ReviewClosed { .. }
+                | Notice::ReviewText { .. }
+                | Notice::ReviewOutcome { .. }
                 | Notice::Rejected { .. }
                 | Notice::Bye { .. },
             ) => {}
