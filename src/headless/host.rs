@@ -41,6 +41,8 @@ const FRAME_EVENTS: [&str; 7] =
     ["PreRender", "RenderStepped", "PreAnimation", "PreSimulation", "Stepped", "PostSimulation", "Heartbeat"];
 /// How long sockets that are closing may take when the Studio stops.
 const GOODBYE: Duration = Duration::from_millis(500);
+/// The plugin's setting that says whether it asks the person at the screen.
+const ASKS_SETTING: &str = "RojoMcpReviews";
 /// The folder plugins are loaded under; Studio names it after the file.
 const PLUGIN_FOLDER: &str = "user_rojo-mcp.rbxm";
 
@@ -69,9 +71,13 @@ impl Host {
         rbx_binary::from_reader(&config.plugin[..]).map_err(HeadlessError::Plugin)?;
         let (sender, events) = unbounded_channel();
         let lua = Lua::new();
+        let mut settings = config.settings;
+        if !config.knobs.somebody_watches {
+            settings.entry(ASKS_SETTING).or_insert(false.into());
+        }
         let world = World::new(&lua, config.knobs, sender, log).map_err(vm_error)?;
         world.place_id.set(config.place_id);
-        *world.settings.borrow_mut() = config.settings;
+        *world.settings.borrow_mut() = settings;
         if let Some(place) = place {
             fill(&world, place);
         }
