@@ -205,6 +205,9 @@ impl fmt::Display for Status {
                 studio.mode,
                 studio.protocol
             )?;
+            if let Some(review) = &studio.review {
+                writeln!(f, "  {review}")?;
+            }
             if let Some(Busy { tool, call, seconds, queued }) = &studio.busy {
                 writeln!(f, "  {tool} (call {call}) runs for {seconds} s; {queued} change(s) wait for it")?;
             }

@@ -12,6 +12,7 @@ mod live;
 mod operations;
 mod parts;
 mod recovery;
+mod review;
 mod rojo;
 mod security;
 mod stdio;

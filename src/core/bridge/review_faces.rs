@@ -79,7 +79,8 @@ impl Bridge {
             return Some(format!("a person is asked about {}", count(&waits.review)));
         }
         let standing = self.reviews.standing.get(&key)?;
-        Some(format!("{} wait for a choice (`resolve`, `overrides`, or a person)", count(&standing.review)))
+        let wait = if standing.review.changes.len() == 1 { "waits" } else { "wait" };
+        Some(format!("{} {wait} for a choice (`resolve`, `overrides`, or a person)", count(&standing.review)))
     }
 
     /// A face asks. Everything but a text is answered at once.
