@@ -246,9 +246,9 @@ async fn a_running_game_cannot_answer_a_review() {
     let server = TestServer::start(project.path()).await;
     let agent = server.agent();
     for (method, path) in [("GET", "/api/mcp/reviews"), ("POST", "/api/mcp/reviews/1")] {
-        let (status, _, _) = agent.http(method, path, &[("roblox-id", "1")], "{}".into()).await;
+        let (status, _, _) = agent.http(method, path, &[("roblox-id", "1")], "{}".to_owned()).await;
         assert_eq!(status, StatusCode::FORBIDDEN, "{method}");
-        let (status, _, _) = agent.http(method, path, &[("origin", "http://evil.example")], "{}".into()).await;
+        let (status, _, _) = agent.http(method, path, &[("origin", "http://evil.example")], "{}".to_owned()).await;
         assert_eq!(status, StatusCode::FORBIDDEN, "{method}");
     }
 }

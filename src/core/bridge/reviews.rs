@@ -90,6 +90,11 @@ impl Reviews {
         self.waiting.values().map(|waits| waits.until).min()
     }
 
+    #[cfg(test)]
+    pub fn is_settled(&self) -> bool {
+        self.waiting.is_empty() && self.answered.is_empty()
+    }
+
     /// It is over.
     pub fn remember(&mut self, key: StudioKey, review: Arc<Review>, why: &str) {
         self.over.push_front(Over { review, key, why: why.to_owned(), outcome: None });

@@ -8,8 +8,9 @@ use std::{
 use serde_json::{Value, json};
 
 use super::super::{hello, hello0, seconds, with};
+use super::reviews::CHOICES;
 use crate::core::{
-    ids::{NodeId, RequestId},
+    ids::{NodeId, RequestId, ReviewId},
     protocol::{Notice, PlanOp, Request, RequestBody, ServerFrame},
     studios::LinkId,
     text::TextHash,
@@ -32,6 +33,8 @@ pub(super) struct Plugin {
     foreign: HashSet<RequestId>,
     /// Results that were not acknowledged.
     pending: Vec<(RequestId, Value)>,
+    /// What the person at its screen is shown.
+    shown: Vec<ReviewId>,
     /// What it says next.
     pub says: VecDeque<Value>,
     /// How long it has heard nothing, by its own clock.
@@ -51,6 +54,7 @@ impl Plugin {
             running: Vec::new(),
             foreign: HashSet::new(),
             pending: Vec::new(),
+            shown: Vec::new(),
             says: VecDeque::new(),
             silence: Duration::ZERO,
         }
@@ -78,7 +82,7 @@ impl Plugin {
         }
         let ids = |requests: Vec<&RequestId>| json!(requests);
         let memory = json!({
-            "serverId": self.server, "lastN": self.highest,
+            "reviews": self.place == 1, "serverId": self.server, "lastN": self.highest,
             "inFlight": ids(self.running.iter().map(|(id, _)| id).collect()),
             "pending": ids(self.pending.iter().map(|(id, _)| id).collect()),
         });
@@ -107,6 +111,7 @@ impl Plugin {
                     self.highest = 0;
                 }
                 self.welcomed = true;
+                self.shown.clear();
                 self.says.extend(self.pending.iter().map(|(_, result)| result.clone()));
             }
             ServerFrame::Notice(Notice::Heartbeat { timestamp }) => {
@@ -120,12 +125,12 @@ impl Plugin {
             }
             ServerFrame::Notice(Notice::Cancel { request_id, .. }) => self.cancel(&request_id),
             ServerFrame::Notice(Notice::Ack { request_id, .. }) => self.pending.retain(|(id, _)| *id != request_id),
+            ServerFrame::Notice(Notice::Review(review)) => self.shown.push(review.review_id),
+            ServerFrame::Notice(Notice::ReviewClosed { review_id, .. }) => self.shown.retain(|id| *id != review_id),
             ServerFrame::Notice(
                 Notice::Patch(_)
                 | Notice::PlanPart { .. }
                 | Notice::Edited { .. }
-                | Notice::Review(_)
-                | Notice::ReviewClosed { .. }
                 | Notice::ReviewText { .. }
                 | Notice::ReviewOutcome { .. }
                 | Notice::Rejected { .. }
@@ -169,6 +174,15 @@ impl Plugin {
         }
         if self.welcomed || !self.level1 {
             self.says.push_back(result);
+        }
+    }
+
+    /// The person at its screen answers the last question, or one that is over.
+    pub fn answers(&mut self, which: usize) {
+        let choice = CHOICES[which % CHOICES.len()];
+        let last = self.shown.last().map_or("nobody's", |id| id.as_str());
+        if self.welcomed {
+            self.says.push_back(json!({"type": "reviewed", "reviewId": last, "all": choice}));
         }
     }
 

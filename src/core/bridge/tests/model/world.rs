@@ -7,33 +7,35 @@ use serde_json::{Value, json};
 use super::{
     super::*,
     Do, PLUGINS,
-    kept::{Kept, change},
+    kept::Kept,
     plugin::{Plugin, TEXT},
-    wire::{Task, Wire, caller_of, check_outcome, check_request, folder_of, noise, view},
+    wire::{Task, Wire, caller_of, check_outcome, check_request, noise, view},
 };
 use crate::core::{
-    ids::RunId,
-    protocol::{Notice, PluginFrame, Request, ServerFrame, SyncMode},
+    ids::{ReviewId, RunId},
+    protocol::{Notice, PluginFrame, Request, ServerFrame},
 };
 
 pub(super) struct World {
-    rig: Rig,
-    plugins: Vec<Plugin>,
+    pub(super) rig: Rig,
+    pub(super) plugins: Vec<Plugin>,
     wires: BTreeMap<LinkId, Wire>,
     tasks: VecDeque<Task>,
     /// Who still waits, and until when.
-    waiting: BTreeMap<CallerId, Moment>,
+    pub(super) waiting: BTreeMap<CallerId, Moment>,
     abandoned: HashSet<CallerId>,
     /// What each caller of an operation is answered.
-    wanted: HashMap<CallerId, Value>,
+    pub(super) wanted: HashMap<CallerId, Value>,
     kept: Kept,
-    runs: HashMap<RunId, CallerId>,
+    pub(super) runs: HashMap<RunId, CallerId>,
+    /// Reviews that callers were offered.
+    pub(super) offered: Vec<ReviewId>,
     /// Requests as they were first sent, and on which links.
     sent: BTreeMap<RequestId, (Request, Vec<LinkId>)>,
     ran: HashSet<RequestId>,
     cursor: u32,
     successes: usize,
-    events: u64,
+    pub(super) events: u64,
 }
 
 impl World {
@@ -49,6 +51,7 @@ impl World {
             wanted: HashMap::new(),
             kept: Kept::default(),
             runs: HashMap::new(),
+            offered: Vec::new(),
             sent: BTreeMap::new(),
             ran: HashSet::new(),
             cursor: 0,
@@ -98,6 +101,8 @@ impl World {
                 }
             }
             Do::Answer(well) => self.answer(well),
+            Do::Answers(plugin, which) => self.plugins[plugin].answers(which),
+            Do::Elsewhere(which, choice) => self.answer_elsewhere(which, choice),
             Do::Patch => {
                 self.cursor += 1;
                 self.event(patch(self.cursor, script(1, TEXT)));
@@ -142,11 +147,12 @@ impl World {
         let bridge = &self.rig.bridge;
         let nothing = bridge.operations.is_empty() && bridge.lanes.is_empty() && bridge.turns.is_empty();
         assert!(nothing, "something still runs");
+        assert!(bridge.reviews.is_settled(), "something is still asked");
         let empty = bridge.links.is_empty() && bridge.studios.is_empty() && bridge.runs.is_empty();
         assert!(empty && bridge.calls.is_empty() && bridge.next_tick() == Moment::MAX, "something is left behind");
     }
 
-    fn event(&mut self, event: Event) {
+    pub(super) fn event(&mut self, event: Event) {
         self.events += 1;
         let out = self.rig.event(event);
         self.carry_out(out);
@@ -285,38 +291,6 @@ impl World {
         }
     }
 
-    fn call(&mut self, place: u64, ask: usize, patience: Duration) {
-        let caller = CallerId(self.rig.callers + 1);
-        let ask = match ask {
-            0 => Ask::Tool { name: "run_code", args: json!({"caller": caller.0, "place": place}), changes: true },
-            1 => Ask::GetScript { id: NodeId(caller.0.into()), from_draft: false },
-            // A level-0 plugin takes no paths.
-            _ if place == 3 => Ask::Sync(SyncArgs::default()),
-            ask => {
-                let mode = if ask == 2 { SyncMode::Standard } else { SyncMode::Dryrun };
-                Ask::Sync(SyncArgs { mode, paths: Some(vec![folder_of(caller)]), ..SyncArgs::default() })
-            }
-        };
-        self.waiting.insert(caller, self.rig.now + patience);
-        self.events += 1;
-        let (_, out) = self.rig.call(Some(&format!("place:{place}")), patience, ask);
-        for effect in &out.0 {
-            if let Effect::CatchUp { run, paths: None } = effect {
-                self.runs.insert(run.clone(), caller);
-            }
-        }
-        self.carry_out(out);
-    }
-
-    fn change(&mut self, number: u64, place: u64, otherwise: bool, patience: Duration) {
-        self.rig.callers += 1;
-        let caller = CallerId(self.rig.callers);
-        let (call, wanted) = change(number, place, otherwise, patience);
-        self.waiting.insert(caller, self.rig.now + patience);
-        self.wanted.insert(caller, wanted);
-        self.event(Event::Call { caller, call });
-    }
-
     fn answer(&mut self, well: bool) {
         let Some(task) = self.tasks.pop_front() else { return };
         let event = match task {
@@ -343,7 +317,7 @@ impl World {
         self.event(event);
     }
 
-    fn carry_out(&mut self, out: Out) {
+    pub(super) fn carry_out(&mut self, out: Out) {
         for effect in out.0 {
             match effect {
                 Effect::Send { link, frame } => self.send(link, frame),
@@ -370,6 +344,10 @@ impl World {
                 Effect::Record { operation, outcome } => self.tasks.push_back(Task::Record(operation, outcome)),
                 Effect::Progress { caller, .. } => {
                     assert!(self.waiting.contains_key(&caller), "progress after the end");
+                }
+                Effect::Offer { caller, review } => self.offer(caller, &review),
+                Effect::Withdraw { caller } => {
+                    assert!(self.waiting.contains_key(&caller), "a question is taken back after the end");
                 }
                 Effect::Output { .. } | Effect::Note(_) => {}
                 other => panic!("the store answers by itself: {other:?}"),
