@@ -1,5 +1,6 @@
 //! Sync as a pure machine: the decision table row by row, then whole runs.
 
+mod answered;
 mod extras;
 mod merges;
 mod runs;
