@@ -11,7 +11,10 @@ use std::{
 use futures_util::{SinkExt, StreamExt};
 use rojo_mcp::{
     Server, ServerConfig,
-    core::bridge::{Answer, Ask, Call},
+    core::{
+        bridge::{Answer, Ask, Call},
+        targets::Target,
+    },
     mcp::Backend,
     session::ServeSession,
 };
@@ -145,7 +148,7 @@ async fn dial(port: u16, path: &str) -> Socket {
 }
 
 async fn ask(backend: &Backend, studio: &str, name: &'static str) -> Value {
-    let ask = Ask::Tool { name, args: json!({}), changes: name == "change" };
+    let ask = Ask::Tool { name, args: json!({}), changes: name == "change", target: Target::Edit };
     let call = Call { studio: Some(studio.to_owned()), patience: Duration::from_secs(30), ask, operation: None };
     match backend.hub.call(call, None).await {
         Ok(Answer::Tool(response)) => response,
@@ -185,7 +188,7 @@ async fn until_live(backend: &Backend, count: usize) {
     loop {
         let status = Call { studio: None, patience: Duration::from_secs(2), ask: Ask::Status, operation: None };
         let Ok(Answer::Status { studios, .. }) = backend.hub.call(status, None).await else { continue };
-        let live = studios.iter().filter(|studio| studio.link == rojo_mcp::core::studios::LinkStatus::Live).count();
+        let live = studios.iter().filter(|studio| studio.link == rojo_mcp::core::status::LinkStatus::Live).count();
         if live == count {
             return;
         }

@@ -152,6 +152,10 @@ fn line(script: &OwnScript) -> Line {
         disk: gone,
         studio: (None, None),
         below: Vec::new(),
+        properties: None,
+        specified: BTreeMap::new(),
+        was: None,
+        then: None,
         result: None,
     }
 }

@@ -13,6 +13,7 @@
 pub(crate) mod displaced;
 mod exchange;
 mod lines;
+mod make;
 mod names;
 mod place;
 mod remove;
@@ -26,6 +27,7 @@ use std::{
 };
 
 pub use displaced::Displaced;
+pub use make::{check_create, check_held, create, create_folder, create_init};
 pub use names::{NameError, ScriptFile};
 pub use place::{Rules, Sources};
 pub use remove::{Removed, removable, remove, remove_empty_folder, restore};
@@ -119,30 +121,6 @@ pub struct Written {
 /// The disk is left, or put back, as it was.
 pub fn replace(sources: &Sources, path: &Path, base: TextHash, text: &ScriptText) -> Result<Written, WriteError> {
     Replace { means: Means::best(), before_exchange: &mut || {} }.run(sources, path, base, text)
-}
-
-/// Make a script of that name in `folder`.
-///
-/// # Errors
-/// No file name would be read back as that name, by Rojo's rules or the project's own, or something
-/// is in the way.
-pub fn create(
-    sources: &Sources,
-    folder: &Path,
-    name: &str,
-    kind: ScriptFile,
-    text: &ScriptText,
-) -> Result<PathBuf, WriteError> {
-    let file_name = names::file_name(name, kind)?;
-    sources.reads_back(&folder.join(&file_name), name, kind)?;
-    let folder = sources.folder(folder)?;
-    let path = folder.join(&file_name);
-    if names::is_taken(&folder, &file_name, name).map_err(|error| WriteError::io(&folder, error))? {
-        return Err(WriteError::Exists(path));
-    }
-    let scratch = Scratch::write(&path, text.as_str().as_bytes(), None)?;
-    exchange::place_new(&scratch.0, &path).map_err(|error| WriteError::io(&path, error))?;
-    Ok(path)
 }
 
 /// One replacement, with what a test may put in its way.

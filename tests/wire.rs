@@ -3,16 +3,19 @@
 
 #[path = "wire/malformed.rs"]
 mod malformed;
+#[path = "wire/rewritten.rs"]
+mod rewritten;
 
 use std::{collections::BTreeSet, fmt::Debug, path::Path};
 
 use rojo_mcp::core::{
-    ids::{NodeId, OpId, RequestId, ReviewId, TempId},
+    ids::{LogicalId, NodeId, OpId, RequestId, ReviewId, TempId},
     protocol::{
         AckDisposition, CancelReason, Expected, Fact, FactKind, Hello, HelloLevel1, Notice, OpResult, OpStatus,
         PatchOp, PlanOp, PluginFrame, RejectCode, Request, RequestBody, Role, ServerFrame, SyncMode,
     },
     review::{ChangeChoice, Choice, ReviewAnswer},
+    targets::Target,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -40,6 +43,8 @@ variants! {
         Notice::PlanPart { .. } => "planPart",
         Notice::Cancel { .. } => "cancel",
         Notice::Ack { .. } => "ack",
+        Notice::Attached { .. } => "attached",
+        Notice::Status { .. } => "status",
         Notice::Edited { .. } => "edited",
         Notice::Review(_) => "review",
         Notice::ReviewClosed { .. } => "reviewClosed",
@@ -56,6 +61,7 @@ variants! {
     }
     fn plan_op, PLAN_OPS: PlanOp {
         PlanOp::SetSource { .. } => "op setSource",
+        PlanOp::SetProperties { .. } => "op setProperties",
         PlanOp::Add { .. } => "op add",
         PlanOp::Remove { .. } => "op remove",
         PlanOp::Rename { .. } => "op rename",
@@ -96,6 +102,8 @@ variants! {
     fn plugin_frame, PLUGIN_FRAMES: PluginFrame {
         PluginFrame::Hello(_) => "hello",
         PluginFrame::RobloxLog { .. } => "roblox_log",
+        PluginFrame::Attach { .. } => "attach",
+        PluginFrame::Detach { .. } => "detach",
         PluginFrame::Result(_) => "result",
         PluginFrame::Cancelled { .. } => "cancelled",
         PluginFrame::StillRunning { .. } => "stillRunning",
@@ -239,6 +247,8 @@ fn see_notice(frame: &Notice, seen: &mut BTreeSet<&'static str>) {
         | Notice::ReviewClosed { .. }
         | Notice::ReviewText { .. }
         | Notice::ReviewOutcome { .. }
+        | Notice::Attached { .. }
+        | Notice::Status { .. }
         | Notice::Bye { .. } => {}
     }
 }
@@ -321,7 +331,10 @@ fn small_frames_are_read_field_by_field() {
     let plan = Some(request_id.clone());
     assert_eq!(one("taken_tree"), PluginFrame::Taken { request_id: None, part: 0 });
     assert_eq!(one("taken_plan"), PluginFrame::Taken { request_id: plan, part: 1 });
-    assert_eq!(one("roblox_log_error"), PluginFrame::RobloxLog { message: "é 🙂 error".into(), level: 3 });
+    assert_eq!(
+        one("roblox_log_error"),
+        PluginFrame::RobloxLog { message: "é 🙂 error".into(), level: 3, logical_id: None }
+    );
     assert_eq!(one("bye"), PluginFrame::Bye { reason: "Unloading".into() });
     let (nodes, removed) = (vec![NodeId(2), NodeId(3)], vec![NodeId(4)]);
     assert_eq!(one("edit"), PluginFrame::Edit { seq: 3, nodes, removed });
@@ -348,6 +361,23 @@ fn small_frames_are_read_field_by_field() {
     assert_eq!((result.request_id, result.status.as_str()), (request_id, "success"));
     assert_eq!(result.fields["isDraft"], json!(false));
     assert_eq!(result.fields.get("status"), None, "what is read is taken out");
+}
+
+#[test]
+fn what_a_play_server_says_of_its_clients_is_read_field_by_field() {
+    let logical_id = LogicalId::from("9b1f0f3e-7a52-4a3d-8c11-d0a4b6c7e8f9");
+    let attach =
+        |role, player: &str| PluginFrame::Attach { logical_id: logical_id.clone(), role, player: player.into() };
+    assert_eq!(one("attach"), attach(None, "Player1"));
+    assert_eq!(one("attach_again"), attach(Target::client(2), "Player2"));
+    assert_eq!(one("detach"), PluginFrame::Detach { logical_id: logical_id.clone() });
+    let printed = PluginFrame::RobloxLog { message: "from a client".into(), level: 0, logical_id: Some(logical_id) };
+    assert_eq!(one("roblox_log_client"), printed);
+    for role in ["server", "edit", "client-0", ""] {
+        let text = json!({"type": "attach", "logicalId": "x", "role": role, "player": "p"}).to_string();
+        let error = PluginFrame::parse(&text).expect_err("no client");
+        assert!(error.detail.contains("`role`"), "{role}: {error}");
+    }
 }
 
 #[test]

@@ -37,7 +37,9 @@ impl Exit {
     pub(super) fn of_error(code: ErrorCode) -> Self {
         match code {
             ErrorCode::BadArguments => Self::Usage,
-            ErrorCode::NoStudio | ErrorCode::StudioLeft | ErrorCode::Reconnecting => Self::NoStudio,
+            ErrorCode::NoStudio | ErrorCode::NoTarget | ErrorCode::StudioLeft | ErrorCode::Reconnecting => {
+                Self::NoStudio
+            }
             ErrorCode::AmbiguousStudio => Self::Ambiguous,
             _ => Self::Failed,
         }

@@ -141,7 +141,7 @@ fn publish(claim: Option<Claim>, server: &Server, session: &ServeSession) -> Opt
 async fn until_live(backend: &crate::mcp::Backend) {
     use crate::core::{
         bridge::{Answer, Ask},
-        studios::LinkStatus,
+        status::LinkStatus,
     };
 
     let live = async {

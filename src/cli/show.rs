@@ -80,7 +80,9 @@ fn outcome(receipt: &Receipt, structure: &Value) -> String {
     let counts: Vec<String> =
         COUNTS.iter().filter_map(|name| count(name).map(|count| format!("{count} {name}"))).collect();
     let status = word(&receipt.status).replace('_', ", ");
-    let parts = [counts.join(", "), as_flags(receipt.message.as_deref().unwrap_or_default())];
+    let journal = receipt.journal.map(|id| format!("journal {id}: rojo-mcp undo --change {id} takes it back"));
+    let message = as_flags(receipt.message.as_deref().unwrap_or_default());
+    let parts = [counts.join(", "), message, journal.unwrap_or_default()];
     let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
     let colon = if parts.is_empty() { "" } else { ": " };
     for_terminal(&format!("{status}{colon}{}\n", parts.join("; ")))

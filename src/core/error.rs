@@ -24,6 +24,8 @@ pub enum ErrorCode {
     NoStudio,
     /// Several are, and the call did not say which.
     AmbiguousStudio,
+    /// The Studio has no such DataModel now: no play test runs, or it has fewer players.
+    NoTarget,
     /// The Studio said goodbye or its plugin was reloaded.
     StudioLeft,
     /// The Studio's link was lost a moment ago; the call was not sent.
@@ -89,6 +91,29 @@ impl ToolError {
             ErrorCode::StudioLeft,
             format!("{studio} has left; the call was sent to it and may have run"),
             "open the place again and read its state before you repeat a change",
+        )
+    }
+
+    pub(crate) fn in_play(studio: &str) -> Self {
+        Self::failed(
+            format!("a play test of {studio} runs; nothing was synced"),
+            "stop the play test and call again; `mode` dryrun says what differs without changing it",
+        )
+    }
+
+    pub(crate) fn play_ended(studio: &str) -> Self {
+        Self::new(
+            ErrorCode::StudioLeft,
+            format!("{studio} has left, for its play test is over; the call was sent to it and may have run"),
+            "what a play test changes ends with it; start one again and repeat the call",
+        )
+    }
+
+    pub(crate) fn player_left(client: &str) -> Self {
+        Self::new(
+            ErrorCode::StudioLeft,
+            format!("{client} has left the play test; the call was sent to it and may have run"),
+            "read the state of the test's server before you repeat a change",
         )
     }
 

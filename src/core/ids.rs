@@ -115,6 +115,10 @@ text_id!(
     SessionId
 );
 text_id!(
+    /// One play client behind a play server: a GUID made by its plugin.
+    LogicalId
+);
+text_id!(
     /// The place a Studio has open: `place:<PlaceId>` or `anon:<guid>`.
     InstanceId
 );

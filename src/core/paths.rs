@@ -27,9 +27,32 @@ impl InstanceKey {
         Self(format!("{}{slash}{}:{}", self.0, Escaped(name), Escaped(class)).into())
     }
 
+    /// The key above, and the name and class of this one; `None` for the root.
+    pub fn split_last(&self) -> Option<(Self, String, String)> {
+        let (above, last) = self.0.rsplit_once('/').unwrap_or(("", &self.0));
+        let (name, class) = last.split_once(':')?;
+        Some((Self(above.into()), unescaped(name), unescaped(class)))
+    }
+
+    /// This key, where `from` it lies at or below has become `to`.
+    pub fn moved(&self, from: &Self, to: &Self) -> Option<Self> {
+        let rest = self.0.strip_prefix(&*from.0).filter(|_| self.is_within(from))?;
+        Some(Self(format!("{}{rest}", to.0).into()))
+    }
+
     /// As the store has it.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The key under which its properties are kept. No class has such a name.
+    pub fn of_properties(&self) -> Self {
+        Self(format!("{}#", self.0).into())
+    }
+
+    /// The instance whose properties are kept under this key, if it is such a one.
+    pub fn owner(&self) -> Option<Self> {
+        self.0.strip_suffix('#').map(Self::from)
     }
 
     /// It is `other`, or lies below it.
@@ -65,6 +88,10 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
+fn unescaped(text: &str) -> String {
+    text.replace("%3A", ":").replace("%2F", "/").replace("%25", "%")
+}
+
 /// `path` relative to `folder`, with `/` between its parts. Lexical: nothing is looked up on disk.
 /// `path` may be relative to the folder or absolute, and use `\` on Windows. `None`: it leaves
 /// the folder. The folder itself is `.`.
@@ -97,9 +124,16 @@ mod tests {
         assert_eq!(folder.child("c:d%", "ModuleScript").as_str(), "A%2Fb:Folder/c%3Ad%25:ModuleScript");
         assert!(folder.child("x", "Script").is_within(&folder) && folder.is_within(&InstanceKey::root()));
         assert!(!InstanceKey::root().child("A/b2", "Folder").is_within(&folder));
+        assert_eq!(InstanceKey::root().split_last(), None);
     }
 
     proptest! {
+        #[test]
+        fn a_key_is_taken_apart_into_what_it_was_made_of(name in "[a/:%2F35A]{0,6}", class in "[a/:%]{1,3}") {
+            let above = InstanceKey::root().child("x/%3A", "Folder");
+            prop_assert_eq!(above.child(&name, &class).split_last(), Some((above, name, class)));
+        }
+
         #[test]
         fn two_chains_have_one_key_only_if_they_are_equal(
             one in proptest::collection::vec(("[a/:%]{0,3}", "[a/:%]{1,2}"), 1..4),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ids::{OpId, ReviewId},
-    protocol::{Fact, NewNode},
+    protocol::Fact,
     sync::{Change, ChangeResult, Direction, NodeView},
     text::TextHash,
 };
@@ -104,8 +104,8 @@ pub struct Chosen {
 pub struct Pick {
     /// This.
     pub choice: Choice,
-    /// The change as it was shown.
-    pub shown: Change,
+    /// What was shown of it: a node that differs in its text and in its properties is two changes.
+    pub shown: Vec<Change>,
 }
 
 /// The name of a change in an answer.
@@ -132,15 +132,19 @@ impl Review {
         if answer.choices.is_empty() && answer.all.is_none() {
             return Err("give `choices`, or `all`, or both".to_owned());
         }
-        let by_name: HashMap<OpId, &Change> =
-            self.changes.iter().filter_map(|change| Some((name_of(change)?, change))).collect();
+        let mut by_name: HashMap<OpId, Vec<Change>> = HashMap::new();
+        for change in &self.changes {
+            if let Some(name) = name_of(change) {
+                by_name.entry(name).or_default().push(change.clone());
+            }
+        }
         let mut named: HashMap<&OpId, Choice> = HashMap::new();
         for (at, ChangeChoice { id, choice }) in answer.choices.iter().enumerate() {
-            let Some(change) = by_name.get(id) else {
+            let Some(changes) = by_name.get(id) else {
                 return Err(format!("choices[{at}].id: nothing that is shown has the id {id}"));
             };
-            if *choice == Choice::Accept && !is_proposed(change) {
-                let path = &change.path;
+            if *choice == Choice::Accept && !changes.iter().any(is_proposed) {
+                let path = &changes[0].path;
                 return Err(format!("choices[{at}].choice: nothing is proposed for {path}; push, pull or skip it"));
             }
             if named.insert(id, *choice).is_some() {
@@ -148,24 +152,27 @@ impl Review {
             }
         }
         let mut picks = HashMap::new();
-        for (name, change) in &by_name {
-            let choice = named.get(name).copied().or(answer.all).unwrap_or(Choice::Skip);
-            let choice = simplified(choice, change);
+        for (name, shown) in by_name {
+            let choice = named.get(&name).copied().or(answer.all).unwrap_or(Choice::Skip);
+            let choice = simplified(choice, &shown);
             if self.standing && choice == Choice::Skip {
                 continue;
             }
-            let pick = Pick { choice, shown: (*change).clone() };
-            picks.extend(names_of(change).map(|name| (name, pick.clone())));
+            let names: Vec<OpId> = shown.iter().flat_map(names_of).collect();
+            let pick = Pick { choice, shown };
+            picks.extend(names.into_iter().map(|name| (name, pick.clone())));
         }
         Ok(Chosen { picks, only: self.standing })
     }
 }
 
 /// What is proposed anyway is accepted, and nothing can be accepted where nothing is proposed.
-fn simplified(choice: Choice, change: &Change) -> Choice {
-    match (choice, change.direction) {
-        (Choice::Push, Direction::Push) | (Choice::Pull, Direction::Pull) if is_proposed(change) => Choice::Accept,
-        (Choice::Accept, _) if !is_proposed(change) => Choice::Skip,
+fn simplified(choice: Choice, shown: &[Change]) -> Choice {
+    let all = |direction: Direction| shown.iter().all(|one| is_proposed(one) && one.direction == direction);
+    match choice {
+        Choice::Push if all(Direction::Push) => Choice::Accept,
+        Choice::Pull if all(Direction::Pull) => Choice::Accept,
+        Choice::Accept if !shown.iter().any(is_proposed) => Choice::Skip,
         _ => choice,
     }
 }
@@ -197,8 +204,9 @@ impl Chosen {
         let mut names: Vec<OpId> = self
             .picks
             .values()
-            .filter(|pick| pick.choice != Choice::Skip && !names_of(&pick.shown).any(|name| there.contains(&name)))
-            .filter_map(|pick| name_of(&pick.shown))
+            .filter(|pick| pick.choice != Choice::Skip)
+            .filter(|pick| !pick.shown.iter().flat_map(names_of).any(|name| there.contains(&name)))
+            .filter_map(|pick| name_of(pick.shown.first()?))
             .collect();
         names.sort();
         names.dedup();
@@ -216,17 +224,11 @@ pub fn digest(fact: &Fact, view: Option<&NodeView>) -> TextHash {
     let fact = Fact { siblings: None, path: String::new(), ..fact.clone() };
     let mut text = serde_json::to_string(&fact).expect("a fact is plain data");
     if let Some(view) = view {
-        text.push_str(&format!("\n{:?} {:?} {:?}", view.class_name, view.fs_path, view.hash));
-        view.subtree.iter().for_each(|node| add_subtree(node, &mut text));
+        let properties = &view.properties;
+        text.push_str(&format!("\n{:?} {:?} {:?} {properties:?}", view.class_name, view.fs_path, view.hash));
+        text.push_str(&serde_json::to_string(&view.subtree).expect("a node is plain data"));
     }
     TextHash::of(&text)
-}
-
-fn add_subtree(node: &NewNode, text: &mut String) {
-    let hash = node.source.as_deref().map(TextHash::of);
-    text.push_str(&format!("\n{} {:?} {:?} {hash:?} {{", node.id, node.name, node.class_name));
-    node.children.iter().for_each(|child| add_subtree(child, text));
-    text.push('}');
 }
 
 /// What a face asks.

@@ -1,19 +1,26 @@
 //! The Studios that are linked or were a moment ago: who each one is and what it was sent.
+//!
+//! Each DataModel has a plugin and a link of its own, so a [`Studio`] here is one DataModel: the edit
+//! one, or the server of a play test. Those of one place are one Studio to agents (`core/choice.rs`),
+//! and the clients of a play test answer through its server (`core/clients.rs`).
 
-use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{
     agreement::Agreement,
     calls::Moment,
+    clients::Clients,
     console::Console,
-    error::{ErrorCode, ToolError},
     gathered::Gathered,
-    ids::{InstanceId, SessionId},
+    ids::{InstanceId, LogicalId, SessionId},
     live::Live,
     protocol::{Hello, Patch, Role, TreePart},
+    standing::{Rival, Standing},
+    targets::Target,
 };
 
 /// One WebSocket connection.
@@ -32,6 +39,15 @@ impl StudioKey {
     }
 }
 
+/// One DataModel: that of a link, or a play client behind it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DataModel {
+    /// Whose link it is.
+    pub studio: StudioKey,
+    /// The play client; `None`: the link's own.
+    pub client: Option<LogicalId>,
+}
+
 /// How long a Studio whose link was lost may take to come back.
 pub const GRACE: Duration = Duration::from_secs(15);
 
@@ -44,12 +60,14 @@ pub const SILENCE: Duration = Duration::from_secs(30);
 /// How many Studios may be linked.
 pub const MAX_STUDIOS: usize = 64;
 
-/// One Studio.
+/// One DataModel with a link.
 #[derive(Debug)]
 pub struct Studio {
     /// Its place in the registry.
     pub key: StudioKey,
-    /// What agents call it: `place:123`, `anon:…`, with the role or a number where that is needed.
+    /// What agents call its Studio: `place:123`, `anon:…`, with a number where that is needed.
+    pub window: String,
+    /// What it is called itself: as its Studio, with its role where that is not `edit`.
     pub name: String,
     /// What it said of itself.
     pub hello: Hello,
@@ -71,10 +89,16 @@ pub struct Studio {
     pub console: Console,
     /// What of it is to be compared unasked.
     pub live: Live,
-    /// Another session that wants this place, and when it said so first.
-    pub rival: Option<(SessionId, Moment)>,
+    /// Another session that wants this place.
+    pub rival: Option<Rival>,
+    /// How its window was told that it stands.
+    pub told: Standing,
     /// What came so far of a comparison that takes several frames.
     pub gathered: Gathered,
+    /// The play clients that answer through it.
+    pub clients: Clients,
+    /// Its play test was told to end: the next one need not wait until this one falls silent.
+    pub ending: bool,
 }
 
 /// How much of the tree a Studio has.
@@ -105,9 +129,6 @@ impl TreeState {
     }
 }
 
-/// How many held changes `status` names.
-const MOST_HELD: usize = 20;
-
 impl Studio {
     /// Our own plugin, which speaks level 1.
     pub fn is_level1(&self) -> bool {
@@ -124,6 +145,16 @@ impl Studio {
         matches!(self.tree, TreeState::Ready { .. })
     }
 
+    /// It is compared with the tree: a play test is a copy that ends with it.
+    pub fn takes_tree(&self) -> bool {
+        self.is_level1() && self.role() == Role::Edit
+    }
+
+    /// What calls name it by, within its Studio.
+    pub fn target(&self) -> Target {
+        self.role().into()
+    }
+
     fn session(&self) -> Option<&SessionId> {
         self.hello.level1.as_ref().map(|hello| &hello.session_id)
     }
@@ -132,119 +163,26 @@ impl Studio {
         self.hello.level1.as_ref().map(|hello| (&hello.instance_id, hello.role))
     }
 
-    fn role(&self) -> Role {
+    /// Its role; a foreign plugin says none.
+    pub fn role(&self) -> Role {
         self.hello.level1.as_ref().map_or(Role::Edit, |hello| hello.role)
     }
 
-    fn place_name(&self) -> &str {
+    /// The place's name, as Studio says it.
+    pub fn place_name(&self) -> &str {
         self.hello.level1.as_ref().map_or("", |hello| &hello.place_name)
     }
 
     /// A newer window of the same place and role may take over at `now`.
     pub fn may_be_taken_over(&self, now: Moment) -> bool {
-        self.link.is_none() || now.saturating_sub(self.heard_at) > SUSPECT
-    }
-
-    /// What `status` says about it.
-    pub fn status(&self, now: Moment) -> StudioStatus {
-        let level1 = self.hello.level1.as_ref();
-        let silent = now.saturating_sub(self.heard_at);
-        let link = match (self.link, &self.tree) {
-            (None, _) => LinkStatus::Reconnecting,
-            (Some(_), _) if silent > SUSPECT => LinkStatus::Silent,
-            (Some(_), TreeState::Sending { .. }) => LinkStatus::Loading,
-            (Some(_), _) => LinkStatus::Live,
-        };
-        StudioStatus {
-            studio: self.name.clone(),
-            place: self.place_name().to_owned(),
-            place_id: self.hello.place_id,
-            role: match self.role() {
-                Role::Edit => "edit",
-                Role::Server => "server",
-                Role::Client => "client",
-            }
-            .to_owned(),
-            link,
-            mode: match (self.hello.one_shot_sync, self.hello.two_way_sync) {
-                (true, _) => "one-shot",
-                (false, true) => "two-way",
-                (false, false) => "live",
-            }
-            .to_owned(),
-            running: level1.is_some_and(|hello| hello.is_running),
-            paused: None,
-            held: self.live.held().take(MOST_HELD).map(|change| change.path.clone()).collect(),
-            review: None,
-            plugin_version: level1.map(|hello| hello.plugin_version.clone()),
-            protocol: level1.map_or(0, |hello| hello.protocol),
-            busy: None,
-        }
+        self.link.is_none() || self.ending || now.saturating_sub(self.heard_at) > SUSPECT
     }
 }
 
-/// What `status` says about a Studio.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StudioStatus {
-    /// The name to give as `studio`.
-    pub studio: String,
-    /// The place's name, as Studio says it.
-    pub place: String,
-    /// 0: never published.
-    pub place_id: u64,
-    /// edit, server or client.
-    pub role: String,
-    /// How the link is.
-    pub link: LinkStatus,
-    /// one-shot, live or two-way: what the plugin's settings say.
-    pub mode: String,
-    /// A play test runs.
-    pub running: bool,
-    /// Why live mode waits although it is on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paused: Option<String>,
-    /// Paths of what differs and nobody could decide, as the last runs found it; at most 20.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub held: Vec<String>,
-    /// What a person is asked there, or could choose.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub review: Option<String>,
-    /// Absent for a foreign plugin.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plugin_version: Option<String>,
-    /// 0 for a foreign plugin.
-    pub protocol: u32,
-    /// What runs there and may change something; further changes wait for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub busy: Option<Busy>,
-}
-
-/// A call that changes something and is under way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Busy {
-    /// What it runs.
-    pub tool: String,
-    /// Its id, for `get_call`.
-    pub call: String,
-    /// For how long.
-    pub seconds: u64,
-    /// How many wait for it.
-    pub queued: usize,
-}
-
-/// How a link is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LinkStatus {
-    /// Ready.
-    Live,
-    /// Linked; it is still taking in the tree.
-    Loading,
-    /// Linked, but it has missed two heartbeats.
-    Silent,
-    /// Lost; it may come back.
-    Reconnecting,
+/// What a DataModel and its Studio are called.
+struct Names {
+    window: String,
+    name: String,
 }
 
 /// All Studios, in the order of their first hello.
@@ -252,6 +190,8 @@ pub enum LinkStatus {
 pub struct Studios {
     all: Vec<Studio>,
     next_key: u64,
+    /// What the DataModels of each Studio's last play test printed that are gone.
+    printed: HashMap<String, BTreeMap<Target, Console>>,
 }
 
 impl Studios {
@@ -259,24 +199,32 @@ impl Studios {
     pub fn add(&mut self, hello: Hello, link: LinkId, now: Moment, next_n: u64) -> StudioKey {
         let key = StudioKey(self.next_key);
         self.next_key += 1;
-        let tree = if hello.level1.is_some() { TreeState::wanted() } else { TreeState::None };
-        let name = self.free_name(&hello);
+        let Names { window, name } = self.free_names(&hello, None);
+        if hello.level1.as_ref().is_some_and(|level1| level1.role == Role::Server) {
+            self.printed.remove(&window);
+        }
         self.all.push(Studio {
             key,
+            window,
             name,
             hello,
             link: Some(link),
             lost_at: None,
             heard_at: now,
             next_n,
-            tree,
+            tree: TreeState::None,
             agreement: Agreement::default(),
             recalled: false,
             live: Live::default(),
             console: Console::default(),
             rival: None,
+            told: Standing::default(),
             gathered: Gathered::default(),
+            clients: Clients::default(),
+            ending: false,
         });
+        let studio = self.all.last_mut().expect("pushed above");
+        studio.tree = if studio.takes_tree() { TreeState::wanted() } else { TreeState::None };
         key
     }
 
@@ -285,40 +233,73 @@ impl Studios {
     pub fn said_hello_again(&mut self, key: StudioKey, hello: Hello) -> Option<&mut Studio> {
         let place = |hello: &Hello| hello.level1.as_ref().map(|level1| (level1.instance_id.clone(), level1.role));
         let moved = place(&self.get(key)?.hello) != place(&hello);
-        let name = moved.then(|| self.free_name(&hello));
+        let names = moved.then(|| self.free_names(&hello, Some(key)));
         let studio = self.get_mut(key)?;
         studio.hello = hello;
-        studio.name = name.unwrap_or(std::mem::take(&mut studio.name));
+        if let Some(Names { window, name }) = names {
+            (studio.window, studio.name) = (window, name);
+        }
         Some(studio)
     }
 
     /// The Studio at `key` is called what it would be called if it came now.
     pub fn rename(&mut self, key: StudioKey) {
-        let Some(studio) = self.get_mut(key) else { return };
-        studio.name.clear();
-        let hello = studio.hello.clone();
-        let name = self.free_name(&hello);
-        self.get_mut(key).expect("found above").name = name;
+        let Some(hello) = self.get(key).map(|studio| studio.hello.clone()) else { return };
+        let Names { window, name } = self.free_names(&hello, Some(key));
+        let studio = self.get_mut(key).expect("found above");
+        (studio.window, studio.name) = (window, name);
     }
 
-    fn free_name(&self, hello: &Hello) -> String {
-        let base = match hello.level1.as_ref().map(|hello| (&hello.instance_id, hello.role)) {
-            Some((place, Role::Edit)) => place.to_string(),
-            Some((place, Role::Server)) => format!("{place}/server"),
-            Some((place, Role::Client)) => format!("{place}/client"),
-            None => format!("place:{}", hello.place_id),
+    /// What a DataModel is called that says `hello`; `own`, if it is there already.
+    fn free_names(&self, hello: &Hello, own: Option<StudioKey>) -> Names {
+        let others = || self.all.iter().filter(|studio| Some(studio.key) != own);
+        let level1 = hello.level1.as_ref();
+        let place = level1.map(|level1| &level1.instance_id);
+        let shared = others().find(|other| place.is_some() && other.place_and_role().map(|(place, _)| place) == place);
+        let window = shared.map_or_else(
+            || {
+                let base = place.map_or_else(|| format!("place:{}", hello.place_id), ToString::to_string);
+                let taken = |name: &str| others().any(|other| other.window == name);
+                let numbered = (2..).map(|number| format!("{base}#{number}"));
+                std::iter::once(base.clone()).chain(numbered).find(|name| !taken(name)).expect("numbers do not run out")
+            },
+            |shared| shared.window.clone(),
+        );
+        let name = match level1.map_or(Role::Edit, |level1| level1.role) {
+            Role::Edit => window.clone(),
+            Role::Server => format!("{window}/server"),
+            Role::Client => format!("{window}/client"),
         };
-        let taken = |name: &str| self.all.iter().any(|studio| studio.name == name);
-        if !taken(&base) {
-            return base;
-        }
-        (2..).map(|number| format!("{base}#{number}")).find(|name| !taken(name)).expect("numbers do not run out")
+        Names { window, name }
     }
 
     /// Forget a Studio.
     pub fn remove(&mut self, key: StudioKey) -> Option<Studio> {
         let index = self.all.iter().position(|studio| studio.key == key)?;
-        Some(self.all.remove(index))
+        let mut studio = self.all.remove(index);
+        if studio.role() == Role::Edit {
+            if self.all.iter().all(|other| other.window != studio.window) {
+                self.printed.remove(&studio.window);
+            }
+            return Some(studio);
+        }
+        self.keep_printed(&studio.window, studio.target(), std::mem::take(&mut studio.console));
+        for (target, console) in std::mem::take(&mut studio.clients).into_consoles() {
+            self.keep_printed(&studio.window, target, console);
+        }
+        Some(studio)
+    }
+
+    /// A DataModel of a play test is gone; what it printed can be read until the next test.
+    pub fn keep_printed(&mut self, window: &str, target: Target, console: Console) {
+        if self.all.iter().any(|studio| studio.window == window) {
+            self.printed.entry(window.to_owned()).or_default().insert(target, console);
+        }
+    }
+
+    /// What a DataModel printed in the last play test.
+    pub fn printed_before(&self, window: &str, target: Target) -> Option<&Console> {
+        self.printed.get(window)?.get(&target)
     }
 
     /// The Studio at `key`.
@@ -359,41 +340,5 @@ impl Studios {
     /// There is none.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
-    }
-
-    /// The Studio that a call means: the named one, or the only one.
-    ///
-    /// # Errors
-    /// There is none, or several and the call did not say which.
-    pub fn target(&self, wanted: Option<&str>) -> Result<&Studio, ToolError> {
-        let fits = |studio: &&Studio| match wanted {
-            None => true,
-            Some(wanted) => studio.name == wanted || studio.place_name() == wanted,
-        };
-        let mut fitting = self.all.iter().filter(fits);
-        match (fitting.next(), fitting.next()) {
-            (Some(studio), None) => Ok(studio),
-            (Some(_), Some(_)) => Err(ToolError::new(
-                ErrorCode::AmbiguousStudio,
-                format!("several Studios are connected: {self}"),
-                "say which with the argument `studio`",
-            )),
-            (None, _) if self.all.is_empty() => Err(ToolError::no_studio()),
-            (None, _) => Err(ToolError::new(
-                ErrorCode::NoStudio,
-                format!("no Studio is called {:?}; connected: {self}", wanted.unwrap_or_default()),
-                "use one of these names as `studio`",
-            )),
-        }
-    }
-}
-
-impl fmt::Display for Studios {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, studio) in self.all.iter().enumerate() {
-            let comma = if index == 0 { "" } else { ", " };
-            write!(f, "{comma}{:?} ({})", studio.name, studio.place_name())?;
-        }
-        Ok(())
     }
 }

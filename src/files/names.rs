@@ -66,6 +66,16 @@ pub(super) fn file_name(name: &str, kind: ScriptFile) -> Result<String, NameErro
     Err(NameError { name: name.to_owned(), why })
 }
 
+/// The folder of an instance called `name`.
+pub(super) fn folder_name(name: &str) -> Result<&str, NameError> {
+    file_name(name, ScriptFile::Module).map(|_| name)
+}
+
+/// The file that makes a script of its folder.
+pub(super) fn init_name(kind: ScriptFile) -> String {
+    format!("init{}", kind.ending())
+}
+
 /// Whether the new file would stand beside another of the same instance name, or one that differs
 /// in the size of letters only.
 pub(super) fn is_taken(folder: &Path, file_name: &str, name: &str) -> io::Result<bool> {

@@ -69,6 +69,40 @@ pub enum LossEvents {
     ClosedOnly,
 }
 
+/// One of the DataModels of a Studio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Side {
+    /// The place that is edited; it is always there.
+    #[default]
+    Edit,
+    /// The server of a play test.
+    Server,
+    /// A client of a play test, counted from 1 in the order of joining.
+    Client(u8),
+}
+
+/// What a person can start from Studio's toolbar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Play {
+    /// A server and one client.
+    Solo,
+    /// A server alone: the button "Run".
+    Run,
+    /// A server and this many clients, 1 to 8.
+    Clients(u8),
+}
+
+/// What a Studio holds at one time. After a play test it is what it was before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Census {
+    /// DataModels whose memory is not released.
+    pub data_models: usize,
+    /// `WebStreamClient`s that are open or connecting.
+    pub streams: usize,
+    /// Tasks of the Studio's thread: one a socket or request.
+    pub tasks: usize,
+}
+
 /// One line of the output window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
@@ -76,6 +110,10 @@ pub struct LogLine {
     pub level: u8,
     /// The bytes as printed; Luau strings need not be UTF-8.
     pub text: Vec<u8>,
+    /// Which DataModel printed it.
+    pub side: Side,
+    /// The same, and no other DataModel has this number.
+    pub(super) model: u64,
 }
 
 impl LogLine {

@@ -1,7 +1,7 @@
 //! What `ChangeHistoryService` remembers: the changes of the DataModel, cut into actions that can
 //! be undone and done again.
 
-use super::{errors::raise, signal::Signal, world::World};
+use super::{errors::raise, remotes::Outgoing, signal::Signal, world::World};
 use mlua::prelude::*;
 use rbx_dom_weak::{
     Ustr,
@@ -14,7 +14,7 @@ const MOST_ACTIONS: usize = 200;
 /// How many changes outside of recordings wait for a waypoint.
 const MOST_OPEN: usize = 5000;
 /// Services whose contents are no part of the place.
-const UNTRACKED: [&str; 4] = ["PluginGuiService", "CoreGui", "ScriptEditorService", "PluginDebugService"];
+pub(super) const UNTRACKED: [&str; 4] = ["PluginGuiService", "CoreGui", "ScriptEditorService", "PluginDebugService"];
 
 /// One step, with what it takes to go back.
 #[derive(Debug, Clone)]
@@ -172,7 +172,7 @@ impl History {
 impl World {
     /// Whether changes of an instance belong into the history.
     pub(super) fn is_tracked(&self, this: Ref) -> bool {
-        if !self.history.borrow().listens() {
+        if !self.history.borrow().listens() && !self.remotes.replicates() {
             return false;
         }
         let mut below = this;
@@ -194,7 +194,13 @@ impl World {
 
     /// Note a change whose instance was or will be tracked.
     pub(super) fn note_always(&self, change: Change) {
-        self.history.borrow_mut().push(change);
+        if self.remotes.replicates() {
+            self.remotes.send(Outgoing::Change(change.clone()));
+        }
+        let mut history = self.history.borrow_mut();
+        if history.listens() {
+            history.push(change);
+        }
     }
 
     /// End the recording; `None` when there is none of this id. A cancelled one is the current one.
@@ -272,6 +278,7 @@ impl World {
     /// What `Destroy` leaves: a parent that cannot be set, and no connections.
     pub(super) fn lock(&self, this: Ref) {
         self.destroyed.borrow_mut().insert(this);
+        self.end_script(this);
         if let Some(own) = self.signals.borrow().get(&this) {
             own.values().for_each(Signal::release);
         }

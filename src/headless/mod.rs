@@ -7,20 +7,25 @@
 //!
 //! ```text
 //! HeadlessStudio --Command--> Host (its own thread, one tokio runtime)
-//!                               |  drains Scheduler: threads, handlers, timers
-//!                               |  World: DataModel (WeakDom), signals, settings, log
-//!                               |  prelude/*.luau: the services, over host_functions/
+//!                               |  edit DataModel; PlayTest: server and clients
+//!                               |    |  drains Scheduler: threads, handlers, timers
+//!                               |    |  World: instances (WeakDom), signals, outbox
+//!                               |    '- prelude/*.luau: the services, over host_functions/
+//!                               |  Shared: settings, output, frames, what Luau code asks for
 //!                               '- net/: sockets as tasks; they know ids and bytes only
 //! ```
 //!
 //! `docs/headless.md` lists what is simulated and what is only believed.
 
 mod api;
+mod carried;
 mod clock;
 mod config;
+mod data_model;
 mod datatypes;
 mod datetime;
 mod errors;
+mod game_scripts;
 mod history;
 mod host;
 mod host_functions;
@@ -29,11 +34,16 @@ mod instance_methods;
 mod json;
 mod members;
 mod net;
+mod place;
+mod play_test;
 mod properties;
 mod records;
 mod reflection;
+mod remotes;
+mod replication;
 mod scheduler;
 mod scripts;
+mod shared;
 mod signal;
 mod stored;
 mod studio;
@@ -44,5 +54,5 @@ mod values;
 mod vm;
 mod world;
 
-pub use config::{HeadlessConfig, HeadlessError, Knobs, LogLine, LossEvents};
+pub use config::{Census, HeadlessConfig, HeadlessError, Knobs, LogLine, LossEvents, Play, Side};
 pub use studio::HeadlessStudio;

@@ -117,6 +117,9 @@ impl World {
         if let (before, Some(after)) = before {
             self.note_always(Change::Property { this, storage, before, after, told: names.to_vec() });
         }
+        if storage == "Disabled" {
+            self.script_switched(this);
+        }
         names.iter().try_for_each(|name| self.changed(lua, this, name))
     }
 

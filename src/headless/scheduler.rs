@@ -2,9 +2,9 @@
 
 use super::{
     clock::{Clock, Instant, now},
-    config::Knobs,
     errors::raise,
     scripts::ContextId,
+    shared::{Shared, Stops},
     signal::Handler,
 };
 use mlua::{VmState, prelude::*};
@@ -13,10 +13,7 @@ use std::{
     cmp::Reverse,
     collections::{BinaryHeap, HashSet, VecDeque},
     rc::Rc,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::Duration,
 };
 
@@ -87,34 +84,32 @@ pub(super) struct Scheduler {
     interrupts: Cell<u32>,
     /// The text of a timeout that is being raised.
     timed_out: RefCell<Option<String>>,
-    stopping: Arc<AtomicBool>,
+    stops: Arc<Stops>,
+    /// Whether the end of the play test is the end of this.
+    is_play: bool,
     /// `function(thread, ...)`: resumes and reports an error; Luau, so that any error value survives.
     step: OnceCell<LuaFunction>,
     main_thread: OnceCell<LuaThread>,
 }
 
 impl Scheduler {
-    pub(super) fn new(knobs: &Knobs) -> Self {
+    pub(super) fn new(shared: &Shared, is_play: bool) -> Self {
         Self {
             queue: RefCell::default(),
             sleeping: RefCell::default(),
             serial: Cell::new(0),
             current: Cell::new(ContextId::CommandBar),
             ended: RefCell::default(),
-            clock: Clock::start(knobs.frame),
-            limit: knobs.script_timeout,
+            clock: shared.clock,
+            limit: shared.knobs.script_timeout,
             resumed_at: Cell::new(None),
             interrupts: Cell::new(0),
             timed_out: RefCell::default(),
-            stopping: Arc::default(),
+            stops: shared.stops.clone(),
+            is_play,
             step: OnceCell::new(),
             main_thread: OnceCell::new(),
         }
-    }
-
-    /// Set once from another thread, this ends whatever Luau code is running.
-    pub(super) fn stop_flag(&self) -> Arc<AtomicBool> {
-        self.stopping.clone()
     }
 
     /// Called on the main thread, which is where steps run.
@@ -226,8 +221,8 @@ impl Scheduler {
             if !self.interrupts.get().is_multiple_of(INTERRUPTS_PER_CHECK) {
                 return Ok(VmState::Continue);
             }
-            let over = self.resumed_at.get().is_some_and(|since| now().duration_since(since) > self.limit);
-            if !over && !self.stopping.load(Ordering::Relaxed) {
+            let ran = self.resumed_at.get().map(|since| now().duration_since(since)).unwrap_or_default();
+            if ran <= self.limit && !self.stops.ends(self.is_play, ran) {
                 return Ok(VmState::Continue);
             }
             // From here every interrupt raises, so that a `pcall` in a loop ends as well.

@@ -1,7 +1,7 @@
 //! Script contexts: who a piece of code runs for, and the environment it sees.
 //!
-//! The command bar and each load of the plugin are contexts of their own: each has
-//! its own `_G`, `shared` and module cache, and nothing of an unloaded plugin runs on.
+//! The command bar, each load of the plugin and the game's scripts are contexts of their own: each
+//! has its own `_G`, `shared` and module cache, and nothing of an unloaded plugin runs on.
 
 use super::{
     errors::raise,
@@ -21,6 +21,8 @@ pub(super) enum ContextId {
     CommandBar,
     /// One load of the plugin.
     Plugin(u64),
+    /// One script of the game; all of them share what a context has.
+    Script(u64),
 }
 
 /// What the scripts of one context share.
@@ -34,24 +36,43 @@ pub(super) struct Context {
     pub(super) plugin: LuaValue,
 }
 
+impl Context {
+    fn new(lua: &Lua, plugin: LuaValue) -> LuaResult<Self> {
+        Ok(Self { globals: lua.create_table()?, shared: lua.create_table()?, modules: lua.create_table()?, plugin })
+    }
+}
+
 /// All contexts that are alive.
 #[derive(Default)]
-pub(super) struct Contexts(RefCell<HashMap<ContextId, Context>>);
+pub(super) struct Contexts {
+    known: RefCell<HashMap<ContextId, Context>>,
+    game: RefCell<Option<Context>>,
+}
 
 impl Contexts {
     pub(super) fn add(&self, lua: &Lua, id: ContextId, plugin: LuaValue) -> LuaResult<()> {
-        let context =
-            Context { globals: lua.create_table()?, shared: lua.create_table()?, modules: lua.create_table()?, plugin };
-        self.0.borrow_mut().insert(id, context);
+        let context = Context::new(lua, plugin)?;
+        self.known.borrow_mut().insert(id, context);
+        Ok(())
+    }
+
+    /// A script of the game.
+    pub(super) fn add_script(&self, lua: &Lua, id: ContextId) -> LuaResult<()> {
+        let mut game = self.game.borrow_mut();
+        let context = match &*game {
+            Some(context) => context.clone(),
+            None => game.insert(Context::new(lua, LuaValue::Nil)?).clone(),
+        };
+        self.known.borrow_mut().insert(id, context);
         Ok(())
     }
 
     pub(super) fn remove(&self, id: ContextId) -> Option<Context> {
-        self.0.borrow_mut().remove(&id)
+        self.known.borrow_mut().remove(&id)
     }
 
     pub(super) fn get(&self, id: ContextId) -> LuaResult<Context> {
-        match self.0.borrow().get(&id) {
+        match self.known.borrow().get(&id) {
             Some(context) => Ok(context.clone()),
             None => raise("this script's plugin was unloaded"),
         }
@@ -62,8 +83,8 @@ impl Contexts {
 pub(super) enum Sees {
     /// A script of a plugin: `script` and `plugin`.
     Plugin(LuaValue),
-    /// A module: `script`. The documentation gives `plugin` to plugin scripts only.
-    Module(LuaValue),
+    /// A module, or a script of the game: `script`. The documentation gives `plugin` to plugin scripts only.
+    Script(LuaValue),
     /// The command bar: neither, but `Headless`.
     CommandBar,
     /// A chunk whose maker is not known.
@@ -81,7 +102,7 @@ pub(super) fn environment(lua: &Lua, context: ContextId, sees: Sees) -> LuaResul
             environment.raw_set("script", script)?;
             environment.raw_set("plugin", shared.plugin)?;
         }
-        Sees::Module(script) => environment.raw_set("script", script)?,
+        Sees::Script(script) => environment.raw_set("script", script)?,
         Sees::CommandBar => {
             environment.raw_set("Headless", lua.named_registry_value::<LuaTable>(HEADLESS)?)?;
         }
@@ -105,10 +126,8 @@ pub(super) fn compile_script(
     world: &World,
     script: Ref,
     context: ContextId,
-    is_module: bool,
+    sees: fn(LuaValue) -> Sees,
 ) -> LuaResult<LuaFunction> {
-    let value = world.to_lua(lua, script)?;
-    let sees = if is_module { Sees::Module(value) } else { Sees::Plugin(value) };
-    let environment = environment(lua, context, sees)?;
+    let environment = environment(lua, context, sees(world.to_lua(lua, script)?))?;
     compile(lua, world.source(script).as_bytes(), &format!("={}", world.full_name(script)), environment)
 }

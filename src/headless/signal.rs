@@ -16,6 +16,9 @@ use std::{
 /// The registry key of the Luau half of `signal:Wait()`, which has to yield.
 pub(super) const WAIT: &str = "headless.signal_wait";
 
+/// How many times a remote event may be fired before anybody listens.
+const MOST_HELD: usize = 256;
+
 /// Which of an instance's signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum SignalName {
@@ -62,6 +65,8 @@ impl Handler {
 struct Listeners {
     handlers: RefCell<Vec<Rc<Handler>>>,
     waiting: RefCell<Vec<(ContextId, LuaThread)>>,
+    /// What a remote event was fired with before anybody listened.
+    held: RefCell<Vec<LuaMultiValue>>,
 }
 
 /// An event that Luau code can connect to. Clones are the same signal.
@@ -78,7 +83,7 @@ impl Signal {
         let handlers: Vec<_> =
             self.0.handlers.borrow().iter().filter(|handler| handler.is_connected()).cloned().collect();
         let waiting = std::mem::take(&mut *self.0.waiting.borrow_mut());
-        if world.knobs.immediate_signals {
+        if world.shared.knobs.immediate_signals {
             // Immediate mode calls the newest connection first.
             for handler in handlers.into_iter().rev() {
                 world.scheduler.run(lua, handler.context, Work::Handler(handler.clone(), args.clone()));
@@ -95,6 +100,26 @@ impl Signal {
             }
         }
         self.0.handlers.borrow_mut().retain(|handler| handler.is_connected());
+    }
+
+    /// Fire, or keep the arguments for the first who listens. `false`: too many are kept.
+    pub(super) fn fire_or_hold(&self, lua: &Lua, world: &World, args: LuaMultiValue) -> bool {
+        if self.has_listeners() {
+            self.fire(lua, world, &args);
+            return true;
+        }
+        let mut held = self.0.held.borrow_mut();
+        if held.len() >= MOST_HELD {
+            return false;
+        }
+        held.push(args);
+        true
+    }
+
+    /// Somebody listens: what was held comes now.
+    fn release_held(&self, lua: &Lua, world: &World) {
+        let held = std::mem::take(&mut *self.0.held.borrow_mut());
+        held.iter().for_each(|args| self.fire(lua, world, args));
     }
 
     pub(super) fn connect(&self, context: ContextId, function: LuaFunction, once: bool) -> Connection {
@@ -121,7 +146,10 @@ impl LuaUserData for Signal {
     fn add_methods<M: LuaUserDataMethods<Self>>(methods: &mut M) {
         let connecting = |once: bool| {
             move |lua: &Lua, signal: &Self, function: LuaFunction| {
-                Ok(signal.connect(world(lua).scheduler.current(), function, once))
+                let world = world(lua);
+                let connection = signal.connect(world.scheduler.current(), function, once);
+                signal.release_held(lua, &world);
+                Ok(connection)
             }
         };
         methods.add_method("Connect", connecting(false));
@@ -142,7 +170,12 @@ impl LuaUserData for Signal {
 
 /// Put a thread to sleep until the signal fires; the caller yields.
 pub(super) fn wait_for(lua: &Lua, (signal, thread): (LuaUserDataRef<Signal>, LuaThread)) -> LuaResult<()> {
-    signal.0.waiting.borrow_mut().push((world(lua).scheduler.current(), thread));
+    let world = world(lua);
+    let held = if signal.0.held.borrow().is_empty() { None } else { Some(signal.0.held.borrow_mut().remove(0)) };
+    match held {
+        Some(args) => world.scheduler.push(world.scheduler.current(), Work::Resume(thread, args)),
+        None => signal.0.waiting.borrow_mut().push((world.scheduler.current(), thread)),
+    }
     Ok(())
 }
 

@@ -1,16 +1,12 @@
 //! The handle of a headless Studio.
 
 use super::{
-    config::{HeadlessConfig, HeadlessError, LogLine},
+    config::{Census, HeadlessConfig, HeadlessError, LogLine, Play, Side},
     host::{Command, Host},
-    world::SharedLog,
+    shared::{SharedLog, Stops},
 };
 use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-        mpsc,
-    },
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering, mpsc},
     thread::JoinHandle,
     time::Duration,
 };
@@ -29,11 +25,11 @@ const STACK: usize = 32 * 1024 * 1024;
 pub struct HeadlessStudio {
     commands: UnboundedSender<Command>,
     pub(super) log: SharedLog,
-    stopping: Arc<AtomicBool>,
+    stops: Arc<Stops>,
     thread: Mutex<Option<(JoinHandle<()>, mpsc::Receiver<()>)>>,
 }
 
-type Started = Result<Arc<AtomicBool>, HeadlessError>;
+type Started = Result<(), HeadlessError>;
 
 impl HeadlessStudio {
     /// Start a Studio; returns when the plugin's script has run up to its first yield.
@@ -46,18 +42,19 @@ impl HeadlessStudio {
         let log = SharedLog::default();
         let (started, answer) = mpsc::channel();
         let (ended, end) = mpsc::channel();
-        let thread_log = log.clone();
+        let stops = Arc::<Stops>::default();
+        let (thread_log, thread_stops) = (log.clone(), stops.clone());
         let thread = std::thread::Builder::new()
             .name("headless-studio".to_owned())
             .stack_size(STACK)
             .spawn(move || {
-                live(config, receiver, thread_log, &started);
+                live(config, receiver, thread_log, thread_stops, &started);
                 // The handle may have stopped waiting.
                 let _unheard = ended.send(());
             })
             .map_err(HeadlessError::Thread)?;
-        let stopping = answer.recv().map_err(|_| HeadlessError::Died)??;
-        Ok(Self { commands, log, stopping, thread: Mutex::new(Some((thread, end))) })
+        answer.recv().map_err(|_| HeadlessError::Died)??;
+        Ok(Self { commands, log, stops, thread: Mutex::new(Some((thread, end))) })
     }
 
     /// Run Luau as a person types it into the command bar; it may yield.
@@ -67,9 +64,45 @@ impl HeadlessStudio {
     /// # Errors
     /// The text of the error, as the output window shows it.
     pub async fn run(&self, code: &str) -> Result<Vec<serde_json::Value>, String> {
+        self.run_in(Side::Edit, code).await
+    }
+
+    /// The same in one of the DataModels of a play test.
+    ///
+    /// # Errors
+    /// The text of the error; also when there is no such DataModel, or it ends while the code runs.
+    pub async fn run_in(&self, side: Side, code: &str) -> Result<Vec<serde_json::Value>, String> {
         let (reply, answer) = oneshot::channel();
-        self.command(Command::Run { code: code.to_owned(), reply });
+        self.command(Command::Run { side, code: code.to_owned(), reply });
         answer.await.unwrap_or_else(|_| Err("the headless Studio has stopped".to_owned()))
+    }
+
+    /// Press "Play" or "Run": returns when the plugin has started in each DataModel, as
+    /// [`start`](Self::start) does.
+    ///
+    /// # Errors
+    /// When a play test runs already, or the number of clients is none of 1 to 8.
+    pub async fn start_play(&self, play: Play) -> Result<(), String> {
+        let (reply, answer) = oneshot::channel();
+        self.command(Command::StartPlay { play, reply });
+        answer.await.unwrap_or_else(|_| Err("the headless Studio has stopped".to_owned()))
+    }
+
+    /// Press "Stop": the play test ends with what was started in it, also code that never yields.
+    /// Without a play test nothing happens.
+    pub async fn stop_play(&self) {
+        let (done, answer) = oneshot::channel();
+        self.stops.ask();
+        self.command(Command::StopPlay { done });
+        // A Studio that has stopped plays nothing.
+        let _stopped = answer.await;
+    }
+
+    /// What the Studio holds now; `None` when it has stopped.
+    pub async fn census(&self) -> Option<Census> {
+        let (reply, answer) = oneshot::channel();
+        self.command(Command::Census { reply });
+        answer.await.ok()
     }
 
     /// Tear the TCP connections of all stream clients without a close frame.
@@ -112,7 +145,7 @@ impl Drop for HeadlessStudio {
         let Some((thread, end)) = thread else { return };
         if end.recv_timeout(STOP_PATIENCE / 2) == Err(mpsc::RecvTimeoutError::Timeout) {
             // Luau code that never yields is ended by the interrupt.
-            self.stopping.store(true, Ordering::Relaxed);
+            self.stops.studio.store(true, Ordering::Relaxed);
             if end.recv_timeout(STOP_PATIENCE / 2) == Err(mpsc::RecvTimeoutError::Timeout) {
                 log::warn!("the headless Studio did not stop in time; its thread is left behind");
                 return;
@@ -125,7 +158,13 @@ impl Drop for HeadlessStudio {
 }
 
 /// The life of the thread.
-fn live(config: HeadlessConfig, commands: UnboundedReceiver<Command>, log: SharedLog, started: &mpsc::Sender<Started>) {
+fn live(
+    config: HeadlessConfig,
+    commands: UnboundedReceiver<Command>,
+    log: SharedLog,
+    stops: Arc<Stops>,
+    started: &mpsc::Sender<Started>,
+) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -134,10 +173,10 @@ fn live(config: HeadlessConfig, commands: UnboundedReceiver<Command>, log: Share
         }
     };
     runtime.block_on(async {
-        match Host::start(config, commands, log) {
+        match Host::start(config, commands, log, stops) {
             Ok(host) => {
                 // The caller of `start` waits for this; it cannot be gone.
-                let _gone = started.send(Ok(host.stop_flag()));
+                let _gone = started.send(Ok(()));
                 host.run().await;
             }
             Err(error) => {

@@ -7,10 +7,7 @@ use super::{
     world::World,
 };
 use mlua::prelude::*;
-use rbx_dom_weak::{
-    types::{Ref, Variant},
-    ustr,
-};
+use rbx_dom_weak::{types::Ref, ustr};
 
 const DESCENDANT_EVENTS: [&str; 2] = ["DescendantAdded", "DescendantRemoving"];
 
@@ -160,6 +157,7 @@ impl World {
             }
         }
         self.tags_moved(lua, &moved, from, to)?;
+        self.scripts_moved(&moved);
         self.changed(lua, this, "Parent")
     }
 
@@ -239,11 +237,5 @@ impl World {
             }
         }
         Some(copy)
-    }
-
-    fn is_archivable(&self, this: Ref) -> bool {
-        let dom = self.dom.borrow();
-        let stored = dom.get_by_ref(this).and_then(|instance| instance.properties.get(&ustr("Archivable")));
-        !matches!(stored, Some(Variant::Bool(false)))
     }
 }

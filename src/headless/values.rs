@@ -97,6 +97,8 @@ macro_rules! datatypes {
                 _ => None,
             }
         }
+
+        const DATATYPES: &[VariantType] = &[$(VariantType::$name),*];
     };
 }
 
@@ -223,6 +225,15 @@ pub(super) fn attribute_from_lua(value: &LuaValue) -> Option<Variant> {
             .or_else(|| ATTRIBUTE_DATATYPES.iter().find_map(|to| datatype_from_lua(userdata, *to))),
         _ => None,
     }
+}
+
+/// The datatype in a Luau value, whichever it is.
+pub(super) fn any_datatype(value: &LuaValue) -> Option<Variant> {
+    let LuaValue::UserData(userdata) = value else { return None };
+    as_enum_item(value)
+        .map(Variant::EnumItem)
+        .or_else(|| DATATYPES.iter().find_map(|to| datatype_from_lua(userdata, *to)))
+        .or_else(|| userdata_from_lua(userdata, VariantType::PhysicalProperties))
 }
 
 /// The value of a property that has neither a stored value nor a default in the database.

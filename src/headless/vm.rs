@@ -9,7 +9,7 @@ use mlua::prelude::*;
 use std::rc::Rc;
 
 /// The Luau half of the simulation, in the order it is run.
-const PRELUDE: [(&str, &str); 15] = [
+const PRELUDE: [(&str, &str); 18] = [
     ("errors", include_str!("prelude/errors.luau")),
     ("tasks", include_str!("prelude/tasks.luau")),
     ("globals", include_str!("prelude/globals.luau")),
@@ -24,6 +24,9 @@ const PRELUDE: [(&str, &str); 15] = [
     ("editor", include_str!("prelude/editor.luau")),
     ("selection", include_str!("prelude/selection.luau")),
     ("tweens", include_str!("prelude/tweens.luau")),
+    ("players", include_str!("prelude/players.luau")),
+    ("remotes", include_str!("prelude/remotes.luau")),
+    ("play_tests", include_str!("prelude/play_tests.luau")),
     ("plugin", include_str!("prelude/plugin.luau")),
 ];
 

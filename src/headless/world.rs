@@ -1,14 +1,17 @@
 //! Everything the simulation knows, shared by all host functions.
 
 use super::{
-    config::{Knobs, LogLine},
+    config::{LogLine, Side},
+    game_scripts::GameScripts,
     history::History,
     instance::Inst,
     json,
     members::Members,
-    net::{NetEvent, Streams},
+    net::Streams,
+    remotes::Remotes,
     scheduler::Scheduler,
     scripts::{ContextId, Contexts},
+    shared::{Counted, ModelId, NetSender, Shared},
     signal::{Signal, SignalName},
     stored::TagChange,
     values,
@@ -19,12 +22,10 @@ use std::{
     cell::{Cell, RefCell},
     collections::{HashMap, HashSet},
     rc::Rc,
-    sync::{Arc, Mutex, PoisonError},
+    sync::PoisonError,
 };
-use tokio::sync::{mpsc::UnboundedSender, oneshot};
+use tokio::{sync::oneshot, task::AbortHandle};
 
-/// The output window, read by the handle on another thread.
-pub(super) type SharedLog = Arc<Mutex<Vec<LogLine>>>;
 /// What a finished command gives back.
 pub(super) type RunResult = Result<Vec<serde_json::Value>, String>;
 
@@ -34,26 +35,56 @@ pub(super) struct Run {
     pub(super) thread: LuaThread,
 }
 
+/// An HTTP request that is on its way.
+pub(super) struct Requesting {
+    pub(super) context: ContextId,
+    pub(super) thread: LuaThread,
+    pub(super) task: AbortHandle,
+}
+
+impl Drop for Requesting {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// What a DataModel begins with.
+pub(super) struct Opening {
+    pub(super) side: Side,
+    /// The server of a test that was begun with "Run".
+    pub(super) is_run_mode: bool,
+    /// The DataModel is its root.
+    pub(super) dom: WeakDom,
+    pub(super) place_id: u64,
+    pub(super) game_id: u64,
+    /// Whose client this is.
+    pub(super) player: Ref,
+}
+
 /// How many lines the output window keeps.
 const LOG_LINES: usize = 100_000;
 /// Unreferenced instances are looked for when this many userdata were collected.
 const SWEEP_AT: usize = 4096;
 
-/// The state of one simulated Studio. Lives on the VM's thread only.
+/// The state of one DataModel. Lives on the Studio's thread only.
 pub(super) struct World {
+    pub(super) shared: Rc<Shared>,
+    pub(super) model: ModelId,
+    pub(super) side: Side,
+    pub(super) is_run_mode: bool,
+    pub(super) player: Ref,
     /// The DataModel is the root; an instance without a parent has `Ref::none()`.
     pub(super) dom: RefCell<WeakDom>,
     pub(super) game: Ref,
-    pub(super) knobs: Knobs,
     pub(super) members: Members,
     pub(super) scheduler: Scheduler,
     pub(super) contexts: Contexts,
     pub(super) streams: Streams,
-    pub(super) net: UnboundedSender<NetEvent>,
-    pub(super) requests: RefCell<HashMap<u64, (ContextId, LuaThread)>>,
+    pub(super) net: NetSender,
+    pub(super) requests: RefCell<HashMap<u64, Requesting>>,
     pub(super) runs: RefCell<HashMap<u64, Run>>,
-    /// `plugin:GetSetting`, shared by all plugin loads.
-    pub(super) settings: RefCell<serde_json::Map<String, serde_json::Value>>,
+    pub(super) remotes: Remotes,
+    pub(super) game_scripts: GameScripts,
     /// Unsaved editor text of scripts.
     pub(super) drafts: RefCell<HashMap<Ref, String>>,
     pub(super) place_id: Cell<u64>,
@@ -65,8 +96,7 @@ pub(super) struct World {
     pub(super) signals: RefCell<AHashMap<Ref, AHashMap<SignalName, Signal>>>,
     /// How many `DescendantAdded`/`DescendantRemoving` signals exist: most places have none.
     pub(super) descendant_signals: Cell<usize>,
-    log: SharedLog,
-    serial: Cell<u64>,
+    _counted: Counted,
     /// `GetDebugId` numbers, which are also the keys of `userdata`.
     ids: RefCell<AHashMap<Ref, i64>>,
     /// Weak: id -> userdata, so that one instance is one Luau value.
@@ -80,45 +110,52 @@ pub(super) fn world(lua: &Lua) -> Rc<World> {
 }
 
 impl World {
-    pub(super) fn new(lua: &Lua, knobs: Knobs, net: UnboundedSender<NetEvent>, log: SharedLog) -> LuaResult<Self> {
+    pub(super) fn new(lua: &Lua, shared: &Rc<Shared>, opening: Opening) -> LuaResult<Self> {
         let userdata = lua.create_table()?;
         let weak = lua.create_table()?;
         weak.set("__mode", "v")?;
         userdata.set_metatable(Some(weak))?;
-        let dom = WeakDom::new(InstanceBuilder::new("DataModel"));
-        let game = dom.root_ref();
+        let model = shared.next_serial();
         Ok(Self {
-            dom: RefCell::new(dom),
-            game,
+            model,
+            side: opening.side,
+            is_run_mode: opening.is_run_mode,
+            player: opening.player,
+            game: opening.dom.root_ref(),
+            dom: RefCell::new(opening.dom),
             members: Members::new(lua)?,
-            scheduler: Scheduler::new(&knobs),
-            knobs,
+            scheduler: Scheduler::new(shared, opening.side != Side::Edit),
             contexts: Contexts::default(),
             streams: Streams::default(),
-            net,
+            net: NetSender { model, events: shared.net.clone() },
             requests: RefCell::default(),
             runs: RefCell::default(),
-            settings: RefCell::default(),
+            remotes: Remotes::default(),
+            game_scripts: GameScripts::default(),
             drafts: RefCell::default(),
-            place_id: Cell::new(0),
-            game_id: Cell::new(0),
+            place_id: Cell::new(opening.place_id),
+            game_id: Cell::new(opening.game_id),
             destroyed: RefCell::default(),
             history: RefCell::default(),
             tag_signals: RefCell::default(),
             signals: RefCell::default(),
             descendant_signals: Cell::new(0),
-            log,
-            serial: Cell::new(0),
             ids: RefCell::default(),
             userdata,
             collected: Rc::default(),
+            _counted: Counted::new(shared, |shared| &shared.models),
+            shared: shared.clone(),
         })
     }
 
-    /// A number nothing else has.
+    /// A number nothing else in this Studio has.
     pub(super) fn next_serial(&self) -> u64 {
-        self.serial.set(self.serial.get() + 1);
-        self.serial.get()
+        self.shared.next_serial()
+    }
+
+    /// Whether an instance exists here.
+    pub(super) fn has(&self, referent: Ref) -> bool {
+        self.dom.borrow().get_by_ref(referent).is_some()
     }
 
     /// The one Luau value of an instance; `nil` for no instance.
@@ -162,16 +199,17 @@ impl World {
     }
 
     fn log_line(&self, level: u8, text: &[u8]) {
-        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = self.shared.log.lock().unwrap_or_else(PoisonError::into_inner);
         if log.len() >= LOG_LINES {
             log.drain(..LOG_LINES / 2);
         }
-        log.push(LogLine { level, text: text.to_vec() });
+        log.push(LogLine { level, text: text.to_vec(), side: self.side, model: self.model });
     }
 
-    /// A copy of the output window.
+    /// What this DataModel printed.
     pub(super) fn log_lines(&self) -> Vec<LogLine> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let log = self.shared.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.iter().filter(|line| line.model == self.model).cloned().collect()
     }
 
     /// Settle a command: its values as JSON, or the text of its error.

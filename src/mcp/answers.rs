@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::core::{
-    studios::{Busy, StudioStatus},
+    status::{Busy, DataModelStatus, StudioStatus},
     sync::{Change, ChangeResult, Direction, Receipt, Rejected},
 };
 
@@ -136,7 +136,7 @@ pub struct RunCode {
 /// The answer of `get_studio_mode`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StudioMode {
-    /// edit, play, run, server or client.
+    /// edit, play or run; of one DataModel: edit, run, server or client.
     pub mode: String,
 }
 
@@ -208,8 +208,15 @@ impl fmt::Display for Status {
             if let Some(review) = &studio.review {
                 writeln!(f, "  {review}")?;
             }
-            if let Some(Busy { tool, call, seconds, queued }) = &studio.busy {
-                writeln!(f, "  {tool} (call {call}) runs for {seconds} s; {queued} change(s) wait for it")?;
+            let plays = studio.data_models.len() > 1;
+            for DataModelStatus { target, link, player, busy } in &studio.data_models {
+                if plays {
+                    let of = player.as_ref().map_or(String::new(), |player| format!(" of {player}"));
+                    writeln!(f, "  target {target}{of}: {}", word(link))?;
+                }
+                if let Some(Busy { tool, call, seconds, queued }) = busy {
+                    writeln!(f, "  {tool} (call {call}) runs for {seconds} s; {queued} change(s) wait for it")?;
+                }
             }
         }
         for problem in &self.problems {
@@ -305,6 +312,9 @@ impl fmt::Display for Synced {
         write!(f, ", {unresolved} unresolved, {failed} failed (tree {cursor})")?;
         if let Some(message) = message {
             write!(f, "; {message}")?;
+        }
+        if let Some(journal) = self.receipt.journal {
+            write!(f, "; journal {journal}: `undo` with `change` {journal} takes it back")?;
         }
         for change in changes {
             write!(f, "\n- {change}")?;

@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::core::{console::Level, error::ToolError, ids::OpId, protocol::SyncMode, sync::Override, text::TextHash};
+use crate::core::{
+    console::Level, error::ToolError, ids::OpId, play::PlayMode, protocol::SyncMode, sync::Override, targets::Target,
+    text::TextHash,
+};
 
 /// What is served, which Studios are connected, what waits, and what is wrong. Call it first, and when something fails.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -137,6 +140,10 @@ pub struct RunCodeArgs {
     /// Which Studio, if several are connected
     #[serde(default, skip_serializing)]
     pub studio: Option<String>,
+    /// Which DataModel: edit (if absent), server, client, client-2
+    #[serde(default, skip_serializing)]
+    #[schemars(with = "Option<String>")]
+    pub target: Option<Target>,
     /// The code; `return` answers values
     pub command: String,
     /// Seconds it may take; 30 if absent
@@ -155,6 +162,10 @@ pub struct GetConsoleOutputArgs {
     /// Which Studio, if several are connected
     #[serde(default)]
     pub studio: Option<String>,
+    /// Which DataModel: edit (if absent), server, client, client-2
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub target: Option<Target>,
     /// Only what came after: the `next` of an earlier answer; without it, the newest lines
     #[serde(default)]
     pub since: Option<u64>,
@@ -170,13 +181,31 @@ pub struct GetConsoleOutputArgs {
     pub dedupe: Option<bool>,
 }
 
-/// Whether Studio edits or plays, as its DataModel says.
+/// Whether Studio edits or plays (edit, play, run), as its DataModels say; with `target`, what that one is.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetStudioModeArgs {
     /// Which Studio, if several are connected
     #[serde(default, skip_serializing)]
     pub studio: Option<String>,
+    /// Which DataModel: edit, server, client, client-2; the whole Studio if absent
+    #[serde(default, skip_serializing)]
+    #[schemars(with = "Option<String>")]
+    pub target: Option<Target>,
+}
+
+/// Start a play test, or stop it. Done when Studio's DataModels report it. Anyone may stop; only one caller plays at a time.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StartStopPlayArgs {
+    /// Which Studio, if several are connected
+    #[serde(default)]
+    pub studio: Option<String>,
+    /// start_play: with a player; run_server: without; stop: back to edit mode
+    pub mode: PlayMode,
+    /// Your id for this change: called again with it, it does not run again and answers the same
+    #[serde(default, skip_serializing)]
+    pub operation_id: Option<String>,
 }
 
 /// Many clients send null for what is not wanted.

@@ -7,6 +7,7 @@ use crate::{
         bridge::{Answer, Ask, Call},
         error::{ErrorCode, ToolError},
         ids::NodeId,
+        play::OwnerId,
         review::ReviewAsk,
         sync::Receipt,
     },
@@ -51,6 +52,16 @@ pub struct ProgressSink {
 }
 
 impl Backend {
+    /// The same, for the calls of `owner`.
+    pub fn of(&self, owner: OwnerId) -> Arc<Self> {
+        Arc::new(Self {
+            session: Arc::clone(&self.session),
+            hub: self.hub.of(owner),
+            store: self.store.clone(),
+            server: self.server.clone(),
+        })
+    }
+
     /// Call a Studio.
     ///
     /// # Errors

@@ -6,15 +6,19 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::{
     Method, Request, Response, StatusCode,
     body::{Bytes, Incoming},
-    header::{ACCEPT, ALLOW, HeaderValue},
+    header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue},
 };
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
 };
-use serde::Deserialize;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::handler::McpHandler;
+use super::{
+    handler::McpHandler,
+    messages::{self, Envelope, NoMessage},
+    sessions::Sessions,
+};
 use crate::http::{Body, text, with_header};
 
 /// A session that nobody used for so long is dropped. A working day with its breaks must fit.
@@ -24,6 +28,7 @@ const SESSION_KEEP_ALIVE: Duration = Duration::from_secs(24 * 60 * 60);
 const MAX_BODY: usize = 16 * 1024 * 1024;
 
 const SESSION_ID: &str = "mcp-session-id";
+const JSON: &str = "application/json";
 
 type Service = StreamableHttpService<McpHandler, LocalSessionManager>;
 
@@ -32,6 +37,7 @@ type Service = StreamableHttpService<McpHandler, LocalSessionManager>;
 pub struct McpEndpoint {
     with_sessions: Service,
     stateless: Service,
+    sessions: Arc<Sessions>,
     streams: CancellationToken,
 }
 
@@ -39,6 +45,9 @@ impl McpEndpoint {
     /// An endpoint for these tools.
     pub fn new(handler: &McpHandler) -> Self {
         let streams = CancellationToken::new();
+        let mut manager = LocalSessionManager::default();
+        manager.session_config.keep_alive = Some(SESSION_KEEP_ALIVE);
+        let manager = Arc::new(manager);
         let service = |sessions: bool| {
             // Host and Origin are checked for every route alike before a request comes here.
             let config = StreamableHttpServerConfig::default()
@@ -48,12 +57,10 @@ impl McpEndpoint {
                 .with_legacy_session_mode(sessions)
                 .with_json_response(!sessions)
                 .with_cancellation_token(streams.clone());
-            let mut manager = LocalSessionManager::default();
-            manager.session_config.keep_alive = Some(SESSION_KEEP_ALIVE);
             let handler = handler.clone();
-            StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(manager), config)
+            StreamableHttpService::new(move || Ok(handler.session()), Arc::clone(&manager), config)
         };
-        Self { with_sessions: service(true), stateless: service(false), streams }
+        Self { with_sessions: service(true), stateless: service(false), sessions: Sessions::new(manager), streams }
     }
 
     /// End the streams that clients keep open, and all sessions.
@@ -63,35 +70,68 @@ impl McpEndpoint {
 
     /// Answer one request.
     pub async fn handle(&self, mut request: Request<Incoming>) -> Response<Body> {
-        let in_session = request.headers().contains_key(SESSION_ID);
-        let accept = match (request.method(), in_session) {
-            (&Method::GET | &Method::DELETE, false) => {
+        let session = request.headers().get(SESSION_ID).map(|id| id.to_str().unwrap_or_default().to_owned());
+        let accept = match (request.method(), &session) {
+            (&Method::GET | &Method::DELETE, None) => {
                 let answer = text(StatusCode::METHOD_NOT_ALLOWED, "there is no session; POST a JSON-RPC request\n");
                 return with_header(answer, ALLOW, "POST");
             }
-            (&Method::GET, true) => "text/event-stream",
+            (&Method::GET, Some(_)) => "text/event-stream",
             _ => "application/json, text/event-stream",
         };
         // Clients that say `*/*` or only one of the two mean the same.
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static(accept));
-        if in_session || request.method() != Method::POST {
-            return self.with_sessions.handle(request).await;
+        match session {
+            Some(session) => self.in_session(&session, request).await,
+            None if request.method() == Method::POST => self.without_session(request).await,
+            None => self.with_sessions.handle(request).await,
         }
-        match collect(request).await {
-            Ok((request, true)) => self.with_sessions.handle(request).await,
-            Ok((request, false)) => self.stateless.handle(request).await,
-            Err(answer) => answer,
+    }
+
+    async fn in_session(&self, session: &str, request: Request<Incoming>) -> Response<Body> {
+        if !self.sessions.has(session).await {
+            return text(StatusCode::NOT_FOUND, "there is no such session, or no longer; initialize another one\n");
+        }
+        if request.method() != Method::POST {
+            let Some(in_use) = self.sessions.begin(session, None) else { return busy(Value::Null) };
+            return self.with_sessions.handle(request).await.map(|body| in_use.during(body));
+        }
+        let (request, message) = match collect(request).await {
+            Ok(read) => read,
+            Err(answer) => return answer,
+        };
+        let id = message.id.filter(|_| message.method.is_some());
+        let Some(in_use) = self.sessions.begin(session, id.as_ref()) else { return busy(id.unwrap_or_default()) };
+        self.with_sessions.handle(request).await.map(|body| in_use.during(body))
+    }
+
+    async fn without_session(&self, request: Request<Incoming>) -> Response<Body> {
+        let (request, message) = match collect(request).await {
+            Ok(read) => read,
+            Err(answer) => return answer,
+        };
+        if message.method.as_deref() != Some("initialize") {
+            return self.stateless.handle(request).await;
+        }
+        if !self.sessions.make_room().await {
+            return text(StatusCode::SERVICE_UNAVAILABLE, "too many agents are at work here; end one of them\n");
+        }
+        let answer = self.with_sessions.handle(request).await;
+        let session = answer.headers().get(SESSION_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
+        match session.and_then(|session| self.sessions.begin(&session, None)) {
+            Some(in_use) => answer.map(|body| in_use.during(body)),
+            None => answer,
         }
     }
 }
 
-/// Read the body of a request without a session, to see whether it opens one.
-async fn collect(request: Request<Incoming>) -> Result<(Request<Full<Bytes>>, bool), Response<Body>> {
-    #[derive(Deserialize)]
-    struct Head<'a> {
-        #[serde(borrow, default)]
-        method: Option<std::borrow::Cow<'a, str>>,
-    }
+/// Its answer could not be told from that of the first.
+fn busy(id: Value) -> Response<Body> {
+    NoMessage::invalid(id, "field `id`: a request with this id is under way in this session").answer()
+}
+
+/// Read the body of a request, and what it is.
+async fn collect(request: Request<Incoming>) -> Result<(Request<Full<Bytes>>, Envelope), Response<Body>> {
     let (head, body) = request.into_parts();
     let body = match Limited::new(body, MAX_BODY).collect().await {
         Ok(body) => body.to_bytes(),
@@ -100,7 +140,11 @@ async fn collect(request: Request<Incoming>) -> Result<(Request<Full<Bytes>>, bo
             return Err(text(StatusCode::PAYLOAD_TOO_LARGE, why));
         }
     };
-    let opens = serde_json::from_slice::<Head<'_>>(&body)
-        .is_ok_and(|head| head.method.is_some_and(|method| method == "initialize"));
-    Ok((Request::from_parts(head, Full::new(body)), opens))
+    let json = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let json = json.and_then(|kind| kind.split(';').next()).is_some_and(|kind| kind.trim().eq_ignore_ascii_case(JSON));
+    if !json {
+        return Err(text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json\n"));
+    }
+    let message = messages::read(&body).map_err(|none| none.answer())?;
+    Ok((Request::from_parts(head, Full::new(body)), message))
 }

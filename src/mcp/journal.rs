@@ -10,10 +10,7 @@ const MAX_NAMED: usize = 5;
 
 /// A run whose end nobody saw.
 pub(super) fn cut_off_problem(id: u64, entry: &Value) -> Problem {
-    let next = format!(
-        "call sync: it does what is left and lists what it leaves alone; or call undo with `change` {id}: it takes back \
-         what was done. The texts of both sides, before and after, are in the journal"
-    );
+    let next = next_step(id, entry["undoes"].as_u64());
     let Ok(Entry { what, place, changes, .. }) = serde_json::from_value(entry.clone()) else {
         return Problem { what: format!("journal entry {id} was cut off, and cannot be read"), next };
     };
@@ -25,6 +22,20 @@ pub(super) fn cut_off_problem(id: u64, entry: &Value) -> Problem {
     Problem {
         what: format!("{what} {id} of {place} was cut off: of its {count} change(s) some may be done: {named}"),
         next,
+    }
+}
+
+fn next_step(id: u64, undoes: Option<u64>) -> String {
+    let texts = "The texts of both sides, before and after, are in the journal";
+    match undoes {
+        Some(undone) => format!(
+            "call undo with `change` {undone}: it goes on taking that back; or call sync: it does what is left and \
+             lists what it leaves alone. {texts}"
+        ),
+        None => format!(
+            "call sync: it does what is left and lists what it leaves alone; or call undo with `change` {id}: it takes \
+             back what was done. {texts}"
+        ),
     }
 }
 

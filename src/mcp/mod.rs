@@ -4,14 +4,18 @@ mod answers;
 mod args;
 mod asking;
 mod backend;
+mod caller;
 mod endpoint;
 mod error;
 mod get_call;
 mod handler;
 mod journal;
+mod messages;
 mod operations;
+mod playing;
 mod printed;
 mod schema;
+mod sessions;
 mod syncing;
 mod tools;
 

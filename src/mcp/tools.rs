@@ -8,12 +8,13 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    answers::{MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, StudioMode, Verdict},
-    args::{GetConsoleOutputArgs, GetScriptArgs, GetStudioModeArgs, RunCodeArgs, StatusArgs, parse},
+    answers::{MAX_TEXT, Problem, Project, RunCode, Script, Server, Status, Verdict},
+    args::{GetConsoleOutputArgs, GetScriptArgs, RunCodeArgs, StatusArgs, parse},
     backend::{Backend, ProgressSink},
     get_call::get_call,
     journal::cut_off_problem,
     operations::claim,
+    playing,
     printed::{ConsoleEntry, ConsoleOutput},
     schema, syncing,
 };
@@ -33,7 +34,7 @@ use crate::{
 /// How long `status` waits; it needs no Studio.
 pub(super) const STATUS_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a read waits for Studio.
-const READ_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const READ_PATIENCE: Duration = Duration::from_secs(10);
 /// How long `run_code` waits unless it says otherwise.
 const CODE_PATIENCE: Duration = Duration::from_secs(30);
 /// How many lines of output an answer has unless it says otherwise.
@@ -121,7 +122,8 @@ pub fn catalogue() -> Vec<Tool> {
         Tool::new("run_code", "Run Luau in Studio", Kind::Change, run_code),
         Tool::new("get_console_output", "Studio's output", Kind::Read, get_console_output),
         Tool::new("get_call", "What became of a call", Kind::Read, get_call),
-        Tool::new("get_studio_mode", "Studio's mode", Kind::Read, get_studio_mode),
+        Tool::new("get_studio_mode", "Studio's mode", Kind::Read, playing::get_studio_mode),
+        Tool::new("start_stop_play", "Start or stop a play test", Kind::Change, playing::start_stop_play),
     ]
 }
 
@@ -258,8 +260,9 @@ async fn run_code(
         Some(seconds) if (1.0..=600.0).contains(&seconds) => Duration::from_secs_f64(seconds),
         Some(_) => return Err(ToolError::bad_arguments("argument `timeout`: from 1 to 600 seconds")),
     };
-    let claim = claim("run_code", args.operation_id.as_deref(), &(&args.studio, &args))?;
-    let ask = Ask::Tool { name: "run_code", args: to_json(&args), changes: true };
+    let target = args.target.unwrap_or_default();
+    let claim = claim("run_code", args.operation_id.as_deref(), &(&args.studio, target, &args))?;
+    let ask = Ask::Tool { name: "run_code", args: to_json(&args), changes: true, target };
     let call = Call { studio: args.studio, patience, ask, operation: claim };
     match backend.change(call, progress).await? {
         Answer::Tool(response) => run_code_answer(response),
@@ -295,7 +298,8 @@ async fn get_console_output(
         limit,
         dedupe: args.dedupe.unwrap_or(true),
     };
-    let answer = backend.call(args.studio, READ_PATIENCE, Ask::Console(query), progress).await?;
+    let ask = Ask::Console { target: args.target.unwrap_or_default(), query };
+    let answer = backend.call(args.studio, READ_PATIENCE, ask, progress).await?;
     match answer {
         Answer::Console(page) => Ok(console_answer(&backend, page)),
         Answer::Tool(response) => {
@@ -334,41 +338,12 @@ fn file_and_line(backend: &Backend, text: &str) -> Option<String> {
     Some(format!("{}:{line}", file.to_string_lossy().replace('\\', "/")))
 }
 
-async fn get_studio_mode(
-    backend: Arc<Backend>,
-    args: GetStudioModeArgs,
-    progress: Option<ProgressSink>,
-) -> Result<StudioMode, ToolError> {
-    let studio = args.studio.clone();
-    let response = passthrough(&backend, "get_studio_mode", studio, READ_PATIENCE, &args, progress).await?;
-    match response {
-        Value::String(mode) => Ok(StudioMode { mode }),
-        response => read_response(response),
-    }
-}
-
 /// Our own plugin's response, as the answer's type demands.
-fn read_response<T: DeserializeOwned>(response: Value) -> Result<T, ToolError> {
+pub(super) fn read_response<T: DeserializeOwned>(response: Value) -> Result<T, ToolError> {
     parse(response).map_err(|error| {
         let next = "update the plugin: its version and the server's differ";
         ToolError::failed(format!("the plugin's answer is malformed: {}", error.message), next)
     })
-}
-
-/// Have the plugin carry out the tool of the same name, which only looks, with the same arguments.
-async fn passthrough<A: Serialize>(
-    backend: &Backend,
-    name: &'static str,
-    studio: Option<String>,
-    patience: Duration,
-    args: &A,
-    progress: Option<ProgressSink>,
-) -> Result<Value, ToolError> {
-    let ask = Ask::Tool { name, args: to_json(args), changes: false };
-    match backend.call(studio, patience, ask, progress).await? {
-        Answer::Tool(response) => Ok(response),
-        _ => Err(wrong_answer(name)),
-    }
 }
 
 pub(super) fn wrong_answer(tool: &str) -> ToolError {

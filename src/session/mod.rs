@@ -32,9 +32,11 @@ mod run;
 mod state;
 mod targets;
 mod types;
+mod values;
 mod walk;
 mod watch;
 pub mod wire;
+mod writable;
 
 #[cfg(test)]
 mod tests;
@@ -174,12 +176,6 @@ impl ServeSession {
     /// In words: some of it comes from something else.
     pub fn own_files(&self, id: NodeId) -> Option<Result<OwnFiles, String>> {
         OwnFiles::of(&self.board.state.read(), &self.looker(), wire::referent(id))
-    }
-
-    /// Whether an instance or anything below it has properties or attributes that a [`NewNode`]
-    /// does not carry.
-    pub fn has_more(&self, id: NodeId) -> bool {
-        query::has_more(&self.board.state.read().tree, wire::referent(id))
     }
 
     /// The instances that `wanted` names. Several are twins.

@@ -8,6 +8,7 @@ use rbx_dom_weak::{InstanceBuilder, WeakDom, types::Ref};
 
 use super::{
     disk, engine::Board, mirror::is_script, plain::PlainScripts, roots::relative, state::State, types::Look, wire,
+    writable,
 };
 
 /// Knows which files there are.
@@ -39,9 +40,10 @@ impl Looker {
             parent: instance.parent().is_some().then(|| wire::node_id(instance.parent())),
             path: path_of(&state.tree, instance),
             class_name: instance.class_name().as_str().to_owned(),
-            fs_path: self.own_file(instance).map(|path| slashes(&relative(&self.folder, path))),
+            fs_path: self.file_of(&state.tree, instance).map(|path| slashes(&relative(&self.folder, path))),
             source: wire::source(&instance).map(str::to_owned),
             hash: state.hash(instance),
+            properties: writable::properties(&instance),
             ignore_unknown: instance.metadata().ignore_unknown_instances,
         })
     }
@@ -51,6 +53,16 @@ impl Looker {
         let path = disk::normal(&self.folder.join(path));
         let ids = tree.get_ids_at_path(&path).iter().copied();
         ids.filter(|_| self.exists(&path)).collect()
+    }
+
+    /// Its own file; of what lies inside a model, the model's.
+    fn file_of<'a>(&self, tree: &'a RojoTree, instance: InstanceWithMeta<'a>) -> Option<&'a Path> {
+        let own = self.own_file(instance);
+        if own.is_some() || wire::source(&instance).is_some() {
+            return own;
+        }
+        let above = std::iter::successors(tree.get_instance(instance.parent()), |one| tree.get_instance(one.parent()));
+        above.map(|one| self.own_file(one)).find_map(|file| file)
     }
 
     /// The script's own file; of another instance the first of its paths that exists.
@@ -126,14 +138,6 @@ fn step<'a>(instance: InstanceWithMeta<'_>, path: &'a str) -> Option<&'a str> {
 fn cut<'a>(name: &str, path: &'a str) -> Option<&'a str> {
     let rest = path.strip_prefix(name)?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix(['.', '/']).filter(|rest| !rest.is_empty()) }
-}
-
-/// Whether an instance or anything below it has properties besides a script's text. The tree sets
-/// one property by itself, which does not count.
-pub(super) fn has_more(tree: &RojoTree, id: Ref) -> bool {
-    let own = |name: &str| name != "Source" && name != "NeedsPivotMigration";
-    tree.get_instance(id).is_some()
-        && tree.descendants(id).any(|instance| instance.properties().keys().any(|name| own(name.as_str())))
 }
 
 /// The tree as a binary model. Properties that cannot be written are left out.

@@ -32,7 +32,9 @@ impl Engine {
     /// As nothing, and why.
     pub fn would_read(&self, path: &Path) -> Result<ReadAs, String> {
         let state = self.board.state.read();
-        let folder = path.parent().unwrap_or(path);
+        let is_init = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("init."));
+        let item = path.parent().filter(|_| is_init).unwrap_or(path);
+        let folder = item.parent().unwrap_or(item);
         let ids = state.tree.get_ids_at_path(folder);
         let contexts = ids.iter().filter_map(|&id| Some(state.tree.get_metadata(id)?.context.clone()));
         let mut read = Err("its folder gives no instance".to_owned());
@@ -40,7 +42,7 @@ impl Engine {
             if self.mirror.roots.ignores(path) || is_ignored(&context, path) {
                 return Err("globIgnorePaths ignores it".to_owned());
             }
-            let one = read_alone(&context, path)?;
+            let one = read_alone(&context, item, path)?;
             if read.as_ref().is_ok_and(|other| *other != one) {
                 return Err("its folder is in the project twice, by different rules".to_owned());
             }
@@ -50,10 +52,14 @@ impl Engine {
     }
 }
 
-fn read_alone(context: &InstanceContext, path: &Path) -> Result<ReadAs, String> {
+/// `item` is the file, or the folder that it makes a script of.
+fn read_alone(context: &InstanceContext, item: &Path, path: &Path) -> Result<ReadAs, String> {
     let mut fs = InMemoryFs::new();
-    fs.load_snapshot(path, VfsSnapshot::file("")).map_err(|error| error.to_string())?;
-    let read = snapshot_from_vfs(context, &Vfs::new(fs), path).map_err(|error| format!("{error:#}"))?;
+    let file = VfsSnapshot::file("");
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let snapshot = if item == path { file } else { VfsSnapshot::dir([(name, file)]) };
+    fs.load_snapshot(item, snapshot).map_err(|error| error.to_string())?;
+    let read = snapshot_from_vfs(context, &Vfs::new(fs), item).map_err(|error| format!("{error:#}"))?;
     let InstanceSnapshot { name, class_name, properties, .. } = read.ok_or("syncRules make nothing of it")?;
     let context = match properties.get(&ustr("RunContext")) {
         Some(Variant::Enum(context)) => *context,

@@ -4,7 +4,7 @@ use std::{collections::HashSet, net::IpAddr, path::PathBuf, sync::Arc, time::Ins
 
 use librojo::{Project, web_api::SubscribeMessage};
 
-use crate::core::{ids::NodeId, protocol::PatchOp, text::TextHash};
+use crate::core::{ids::NodeId, protocol::PatchOp, text::TextHash, values::Properties};
 
 /// Why a session cannot start or answer.
 #[derive(Debug, thiserror::Error)]
@@ -155,6 +155,8 @@ pub struct Look {
     pub source: Option<String>,
     /// For scripts: the text's hash.
     pub hash: Option<TextHash>,
+    /// What the files specify of it.
+    pub properties: Properties,
     /// Children that the project does not know are left alone.
     pub ignore_unknown: bool,
 }

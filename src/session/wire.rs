@@ -8,7 +8,10 @@ use rbx_dom_weak::{
     ustr,
 };
 
-use super::reconcile::{Applied, Update};
+use super::{
+    reconcile::{Applied, Update},
+    writable,
+};
 use crate::core::{
     ids::NodeId,
     protocol::{NewNode, Node, PatchOp},
@@ -59,6 +62,7 @@ pub(super) fn node(instance: InstanceWithMeta<'_>, hash: Option<TextHash>) -> No
         class_name: instance.class_name().as_str().to_owned(),
         ignore_unknown: instance.metadata().ignore_unknown_instances,
         hash,
+        properties: writable::properties(&instance),
     }
 }
 
@@ -69,6 +73,7 @@ pub(super) fn new_node(tree: &RojoTree, id: Ref) -> Option<NewNode> {
         name: instance.name().to_owned(),
         class_name: instance.class_name().as_str().to_owned(),
         source: source(&instance).map(str::to_owned),
+        properties: writable::properties(&instance),
         children: instance.children().iter().filter_map(|&child| new_node(tree, child)).collect(),
     })
 }
@@ -89,12 +94,13 @@ pub(super) fn patch_ops(
     applied: &Applied,
     hash: impl Fn(InstanceWithMeta<'_>) -> Option<TextHash>,
 ) -> Vec<PatchOp> {
-    let source = ustr("Source");
+    // The tree sets this one by itself.
+    let hidden = ustr("NeedsPivotMigration");
     let seen = |update: &&Update| {
         update.name.is_some()
             || update.class.is_some()
             || update.ignore_unknown
-            || update.properties.contains_key(&source)
+            || update.properties.keys().any(|name| *name != hidden)
     };
     let put = |id: Ref| {
         let instance = tree.get_instance(id)?;

@@ -45,9 +45,13 @@ impl Base {
         let before = std::mem::replace(&mut self.hash, hash);
         self.earlier.retain(|earlier| *earlier != before);
         self.earlier.push(before);
+        self.drop_surplus();
+        true
+    }
+
+    fn drop_surplus(&mut self) {
         let surplus = self.earlier.len().saturating_sub(EARLIER);
         self.earlier.drain(..surplus);
-        true
     }
 
     fn to_bytes(&self) -> Vec<u8> {
@@ -105,16 +109,27 @@ impl Store {
         })
     }
 
-    /// These scripts are no longer on both sides.
+    /// Of these scripts exactly this is known; `None`: nothing.
     ///
     /// # Errors
-    /// The disk fails.
-    pub fn forget<'a>(&self, place: &str, keys: impl IntoIterator<Item = &'a str>) -> Result<(), StoreError> {
+    /// The disk fails; then all is known of them that was.
+    pub fn restore<'a>(
+        &self,
+        place: &str,
+        bases_of: impl IntoIterator<Item = (&'a str, Option<Base>)>,
+    ) -> Result<(), StoreError> {
         self.write(|tx| {
             let mut changed = false;
             let mut bases = tx.open_table(BASES)?;
-            for key in keys {
-                changed |= bases.remove((place, key))?.is_some();
+            for (key, base) in bases_of {
+                changed = true;
+                match base {
+                    Some(mut base) => {
+                        base.drop_surplus();
+                        bases.insert((place, key), base.to_bytes().as_slice())?;
+                    }
+                    None => _ = bases.remove((place, key))?,
+                }
             }
             Ok(Done { value: (), changed })
         })

@@ -52,6 +52,19 @@ impl Store {
         self.amend(id, |operation| operation.never_ran = true)
     }
 
+    /// Keep the outcome of the operation that this request carried, if it has none yet. Gives its id.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn recover(&self, request: &RequestId, outcome: Value) -> Result<Option<OperationId>, StoreError> {
+        let found = self.operation_of_request(request)?;
+        let Some((id, _)) = found.filter(|(_, known)| known.outcome.is_none() && !known.never_ran) else {
+            return Ok(None);
+        };
+        self.settle(&id, outcome)?;
+        Ok(Some(id))
+    }
+
     fn amend(&self, id: &OperationId, change: impl FnOnce(&mut Operation)) -> Result<(), StoreError> {
         self.write(|tx| {
             let mut operations = tx.open_table(OPERATIONS)?;

@@ -110,7 +110,7 @@ fn places_and_keys_are_apart_and_can_be_moved_and_forgotten() {
     store.move_key("place:1", "A", "C").expect("moved");
     store.move_key("place:1", "Nothing", "B").expect("nothing to move");
     assert_eq!(keys("place:1"), ["B", "C"]);
-    store.forget("place:1", ["B", "Nothing"]).expect("forgotten");
+    store.restore("place:1", [("B", None), ("Nothing", None)]).expect("forgotten");
     assert_eq!((keys("place:1"), keys("place:10")), (vec!["C".to_owned()], vec!["Other".to_owned()]));
 }
 
@@ -181,6 +181,18 @@ fn an_operation_is_fresh_once_and_its_outcome_is_kept_for_a_day() {
 
     store.never_ran(&op).expect("kept");
     assert_eq!(store.intend(&op, &intent("other")).expect("kept"), Intention::Fresh, "it did not run, so it may");
+}
+
+#[test]
+fn a_result_that_outlived_its_server_is_kept_for_its_operation_once() {
+    let disk = Disk::new();
+    let store = disk.open();
+    let (op, request) = (OperationId::from("op"), RequestId::from("r1"));
+    store.intend(&op, &intent("x")).expect("kept");
+    assert_eq!(store.recover(&"r2".into(), json!(1)).expect("read"), None, "no operation was that");
+    assert_eq!(store.recover(&request, json!(1)).expect("kept"), Some(op.clone()));
+    assert_eq!(store.recover(&request, json!(2)).expect("read"), None, "it has its outcome");
+    assert_eq!(store.operation(&op).expect("read").expect("it is known").outcome, Some(json!(1)));
 }
 
 #[test]

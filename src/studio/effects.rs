@@ -6,12 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use tokio::sync::mpsc::{self, error::TrySendError};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::mpsc;
 
 use super::{
     hub::{Progress, Reply, Report},
     link::{CLOSE_PATIENCE, Out},
+    outbox::{Outbox, bounds},
     records::{Keep, Records},
     work::Worker,
 };
@@ -35,13 +35,8 @@ pub(super) struct Effects {
     pub(super) records: Records,
     worker: Worker,
     results: mpsc::UnboundedSender<Event>,
-    links: HashMap<LinkId, Link>,
+    links: HashMap<LinkId, Outbox>,
     pub(super) callers: HashMap<CallerId, Reply>,
-}
-
-struct Link {
-    outbox: mpsc::Sender<Out>,
-    cut: CancellationToken,
 }
 
 impl Effects {
@@ -51,8 +46,8 @@ impl Effects {
         Self { session, records, worker, results, links: HashMap::new(), callers: HashMap::new() }
     }
 
-    pub(super) fn open_link(&mut self, link: LinkId, outbox: mpsc::Sender<Out>, cut: CancellationToken) {
-        self.links.insert(link, Link { outbox, cut });
+    pub(super) fn open_link(&mut self, link: LinkId, outbox: Outbox) {
+        self.links.insert(link, outbox);
     }
 
     pub(super) fn forget_link(&mut self, link: LinkId) {
@@ -63,15 +58,31 @@ impl Effects {
         Arc::new(Patch { tree_id: self.session.tree_id(), cursor, apply: false, ops })
     }
 
-    pub(super) fn carry_out(&mut self, effect: Effect) {
+    /// Carry out what one event came to. Where it is an outcome to be kept, its callers hear of it
+    /// when it is on the disk: whoever was answered is answered the same after a crash.
+    pub(super) fn carry_out_all(&mut self, effects: Vec<Effect>) {
+        let mut records = false;
+        for effect in effects {
+            records |= matches!(effect, Effect::Record { .. });
+            match effect {
+                Effect::Settle { caller, outcome } if records => {
+                    if let Some(reply) = self.callers.remove(&caller) {
+                        self.records.keep(Keep::Reply(reply, outcome));
+                    }
+                }
+                other => self.carry_out(other),
+            }
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Send { link, frame } => self.put(link, Out::Frame(Box::new(frame))),
             Effect::Ping { link } => self.put(link, Out::Ping),
             Effect::Close { link, reason } => self.close(link, reason),
             Effect::Settle { caller, outcome } => {
                 if let Some(reply) = self.callers.remove(&caller) {
-                    // A caller that went away has taken its call back already.
-                    let _ = reply.outcome.send(outcome);
+                    reply.give(outcome);
                 }
             }
             Effect::Progress { caller, progress, total, message } => {
@@ -93,10 +104,13 @@ impl Effects {
                 Event::Looked { run, views }
             }),
             Effect::Intend { operation, intent } => self.records.keep(Keep::Intent(operation, intent)),
-            Effect::Record { operation, outcome } => self.records.keep(Keep::Outcome(operation, outcome)),
+            Effect::Record { operation, request, outcome } => {
+                self.records.keep(Keep::Outcome(operation, request, outcome));
+            }
+            Effect::Recover { request, outcome } => self.records.keep(Keep::Recovered(request, outcome)),
             Effect::LoadBases { place } => self.aside(move |worker| {
-                let kept = worker.bases(&place);
-                Some(Event::BasesLoaded { place, kept })
+                let (kept, cut_off) = (worker.bases(&place), worker.cut_off_runs(&place));
+                Some(Event::BasesLoaded { place, kept, cut_off })
             }),
             Effect::Remember { place, news } => self.quietly(move |worker| worker.remember(&place, &news)),
             Effect::CutOff { journal } => self.quietly(move |worker| worker.cut_off(journal)),
@@ -126,18 +140,15 @@ impl Effects {
     }
 
     fn put(&mut self, link: LinkId, out: Out) {
-        let Some(found) = self.links.get(&link) else { return };
-        // A link that has ended by itself says so on its own.
-        if let Err(TrySendError::Full(_)) = found.outbox.try_send(out) {
-            log::warn!("a Studio does not read what it is sent; its link is cut");
-            found.cut.cancel();
+        if self.links.get(&link).is_some_and(|outbox| !outbox.put(out)) {
+            log::warn!("a Studio does not read what it is sent ({}); its link is closed", bounds());
         }
     }
 
     fn close(&mut self, link: LinkId, reason: String) {
         self.put(link, Out::Close(reason));
-        if let Some(link) = self.links.get(&link) {
-            let cut = link.cut.clone();
+        if let Some(outbox) = self.links.get(&link) {
+            let cut = outbox.cut();
             tokio::spawn(async move {
                 tokio::time::sleep(CLOSE_PATIENCE).await;
                 cut.cancel();
@@ -179,8 +190,8 @@ fn tree_parts(session: &ServeSession) -> Vec<TreePart> {
     let mut chunks: Vec<Vec<Node>> = vec![Vec::new()];
     let mut size = 0;
     for node in nodes {
-        let weight = 220 + node.name.len() * 2;
-        if size + weight > MAX_PART_BYTES {
+        let weight = node.weight();
+        if size + weight > MAX_PART_BYTES && size > 0 {
             chunks.push(Vec::new());
             size = 0;
         }
@@ -217,7 +228,6 @@ fn look(session: &ServeSession, ids: &[NodeId], subtrees: &HashSet<NodeId>) -> H
         .flatten()
         .map(|look| {
             let subtree = if subtrees.contains(&look.id) { session.new_node(look.id) } else { None };
-            let has_more = subtree.is_some() && session.has_more(look.id);
             let view = NodeView {
                 parent: look.parent,
                 path: look.path,
@@ -225,10 +235,52 @@ fn look(session: &ServeSession, ids: &[NodeId], subtrees: &HashSet<NodeId>) -> H
                 fs_path: look.fs_path.map(|path| path.to_string_lossy().replace('\\', "/")),
                 source: look.source,
                 hash: look.hash,
+                properties: look.properties,
                 subtree,
-                has_more,
             };
             (look.id, view)
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::core::{
+        bridge::Answer,
+        ids::{OperationId, RequestId},
+        operations::{Intent, Outcome},
+    };
+
+    #[tokio::test]
+    async fn c62_whoever_is_answered_finds_the_outcome_kept() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        #[expect(clippy::disallowed_methods, reason = "a person is not the server")]
+        std::fs::write(folder.path().join("default.project.json"), r#"{"name":"Kept","tree":{"$className":"Folder"}}"#)
+            .expect("a file can be written");
+        let session = ServeSession::start(folder.path()).expect("the project starts");
+        let store = Store::in_memory();
+        let mut effects = Effects::new(session, store.clone(), mpsc::unbounded_channel().0);
+        for round in 0..50_u64 {
+            let operation = OperationId::from(format!("operation {round}").as_str());
+            let request_id = RequestId::from(format!("request {round}").as_str());
+            let request = request_id.clone();
+            let intent = Intent { tool: "run_code".into(), args_hash: String::new(), request_id, session: None };
+            let (outcome, answered) = oneshot::channel();
+            let caller = CallerId(round);
+            effects.callers.insert(caller, Reply { outcome, reports: None });
+            let kept = Some(Outcome::Tool(json!(round)));
+            effects.carry_out_all(vec![
+                Effect::Intend { operation: operation.clone(), intent },
+                Effect::Record { operation: operation.clone(), request, outcome: kept },
+                Effect::Settle { caller, outcome: Ok(Answer::Tool(json!(round))) },
+            ]);
+            assert_eq!(answered.await.expect("an answer"), Ok(Answer::Tool(json!(round))));
+            let known = store.operation(&operation).expect("the store is read").expect("it is known");
+            assert_eq!(known.outcome, Some(json!({ "tool": round })));
+        }
+    }
 }

@@ -20,13 +20,15 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     effects::Effects,
-    link::{self, In, OUTBOX_FRAMES, Out},
+    link::{self, In},
+    outbox::{Outbox, outbox},
 };
 use crate::{
     core::{
         bridge::{Answer, Bridge, Call, CallerId, Event, Introduction, PlacePolicy},
         error::ToolError,
         ids::{RequestId, ServerId},
+        play::OwnerId,
         review::Review,
         studios::LinkId,
     },
@@ -81,6 +83,8 @@ pub struct Hub {
     next_link: Arc<AtomicU64>,
     next_caller: Arc<AtomicU64>,
     links: TaskTracker,
+    /// Whose calls these are.
+    owner: OwnerId,
 }
 
 /// What reaches the owner in order.
@@ -88,7 +92,7 @@ pub(super) enum Command {
     /// For the bridge.
     Event(Event),
     /// A new WebSocket with its outbox.
-    Open { link: LinkId, outbox: mpsc::Sender<Out>, cut: CancellationToken },
+    Open { link: LinkId, outbox: Outbox },
     /// A call with the place for its outcome.
     Call { caller: CallerId, call: Call, reply: Reply },
 }
@@ -97,6 +101,13 @@ pub(super) enum Command {
 pub(super) struct Reply {
     pub(super) outcome: oneshot::Sender<Result<Answer, ToolError>>,
     pub(super) reports: Option<mpsc::UnboundedSender<Report>>,
+}
+
+impl Reply {
+    pub(super) fn give(self, outcome: Result<Answer, ToolError>) {
+        // A caller that went away has taken its call back already.
+        let _ = self.outcome.send(outcome);
+    }
 }
 
 impl Hub {
@@ -110,6 +121,7 @@ impl Hub {
             next_link: Arc::default(),
             next_caller: Arc::default(),
             links: TaskTracker::new(),
+            owner: OwnerId(0),
         };
         let project = config.session.project();
         let intro = Introduction {
@@ -137,12 +149,28 @@ impl Hub {
         hub
     }
 
+    /// The same hub, for the calls of `owner`.
+    pub fn of(&self, owner: OwnerId) -> Self {
+        Self { owner, ..self.clone() }
+    }
+
+    /// Whose calls these are.
+    pub fn owner(&self) -> OwnerId {
+        self.owner
+    }
+
+    /// `owner` calls no more.
+    pub fn owner_left(&self, owner: OwnerId) {
+        // Without a bridge there is nothing to let go of.
+        let _ = self.urgent.send(Event::OwnerLeft(owner));
+    }
+
     /// Serve one Studio's WebSocket until it ends.
     pub async fn serve_link(&self, socket: WebSocketStream<TokioIo<Upgraded>>) {
         let link = LinkId(self.next_link.fetch_add(1, Ordering::Relaxed));
-        let (outbox, out) = mpsc::channel(OUTBOX_FRAMES);
         let cut = CancellationToken::new();
-        let open = Command::Open { link, outbox, cut: cut.clone() };
+        let (outbox, out) = outbox(cut.clone());
+        let open = Command::Open { link, outbox };
         if self.queue.send(open).await.is_err() {
             return;
         }
@@ -268,8 +296,8 @@ impl Owner {
     fn command(&mut self, command: Command) {
         match command {
             Command::Event(event) => self.event(event),
-            Command::Open { link, outbox, cut } => {
-                self.effects.open_link(link, outbox, cut);
+            Command::Open { link, outbox } => {
+                self.effects.open_link(link, outbox);
                 self.event(Event::Opened { link });
             }
             Command::Call { caller, call, reply } => {
@@ -292,9 +320,8 @@ impl Owner {
             self.effects.forget_link(*link);
         }
         let now = self.started.elapsed();
-        for effect in self.bridge.handle(now, event) {
-            self.effects.carry_out(effect);
-        }
+        let effects = self.bridge.handle(now, event);
+        self.effects.carry_out_all(effects);
     }
 
     fn forward_patches(&mut self) {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
-use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::{
     self, Message,
     error::CapacityError,
@@ -11,13 +10,11 @@ use tokio_tungstenite::tungstenite::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::outbox::{Inside, bounds};
 use crate::core::{
     ids::RequestId,
     protocol::{FrameError, HARD_FRAME_BYTES, MAX_FRAME_BYTES, Notice, PluginFrame, ServerFrame},
 };
-
-/// How many frames may wait for a plugin that does not read.
-pub(super) const OUTBOX_FRAMES: usize = 1024;
 
 /// How long a close may take before the connection is cut.
 pub(super) const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
@@ -52,7 +49,7 @@ pub(super) fn web_socket_config() -> WebSocketConfig {
 /// Carry frames both ways until either side ends it. Returns why it ended.
 pub(super) async fn run<S, F>(
     socket: S,
-    mut outbox: mpsc::Receiver<Out>,
+    mut outbox: Inside,
     cut: CancellationToken,
     mut report: impl FnMut(In) -> F,
     mut report_unsent: impl FnMut(In),
@@ -73,19 +70,23 @@ where
                 End::Ours(_) => match tokio::time::timeout(CLOSE_PATIENCE, &mut read).await {
                     Ok(_) | Err(_) => end,
                 },
-                End::Theirs(_) | End::TooLarge(_) => end,
+                End::Theirs(_) | End::TooLarge(_) | End::Cut(_) => end,
             },
-            () = cut.cancelled() => End::Ours("it did not read what was sent".into()),
+            () = cut.cancelled() => End::Cut(format!("it does not read what it is sent: {}", bounds())),
         }
     };
-    if let End::TooLarge(reason) = &ended {
-        let frame = CloseFrame { code: CloseCode::Size, reason: reason.clone().into() };
-        // The peer may be gone already; then there is nobody to tell.
+    let code = match &ended {
+        End::TooLarge(_) => Some(CloseCode::Size),
+        End::Cut(_) => Some(CloseCode::Policy),
+        End::Ours(_) | End::Theirs(_) => None,
+    };
+    let (End::Ours(reason) | End::Theirs(reason) | End::TooLarge(reason) | End::Cut(reason)) = ended;
+    if let Some(code) = code {
+        let frame = CloseFrame { code, reason: close_reason(&reason).into() };
+        // The peer may be gone already, or still not read; then there is nobody to tell.
         let _ = tokio::time::timeout(CLOSE_PATIENCE, sink.send(Message::Close(Some(frame)))).await;
     }
-    match ended {
-        End::Ours(reason) | End::Theirs(reason) | End::TooLarge(reason) => reason,
-    }
+    reason
 }
 
 /// Why a link ended.
@@ -96,28 +97,30 @@ enum End {
     Theirs(String),
     /// A frame was above the hard limit.
     TooLarge(String),
+    /// The peer does not read.
+    Cut(String),
 }
 
 async fn write_frames(
     sink: &mut (impl Sink<Message, Error = tungstenite::Error> + Unpin),
-    outbox: &mut mpsc::Receiver<Out>,
+    outbox: &mut Inside,
     report: &mut impl FnMut(In),
 ) -> End {
-    while let Some(out) = outbox.recv().await {
-        let message = match out {
+    while let Some(queued) = outbox.next().await {
+        let message = match &queued.out {
             Out::Close(reason) => {
-                let frame = CloseFrame { code: CloseCode::Normal, reason: close_reason(&reason).into() };
+                let frame = CloseFrame { code: CloseCode::Normal, reason: close_reason(reason).into() };
                 // A peer that is gone needs no close frame.
                 let _ = sink.send(Message::Close(Some(frame))).await;
-                return End::Ours(reason);
+                return End::Ours(reason.clone());
             }
             Out::Ping => Message::Ping(Vec::new().into()),
-            Out::Frame(frame) => match encode(&frame) {
+            Out::Frame(frame) => match encode(frame) {
                 Ok(text) => Message::Text(text.into()),
                 Err(size) => {
-                    let request = match *frame {
-                        ServerFrame::Request(request) => Some(request.request_id),
-                        ServerFrame::Notice(Notice::PlanPart { request_id, .. }) => Some(request_id),
+                    let request = match &**frame {
+                        ServerFrame::Request(request) => Some(request.request_id.clone()),
+                        ServerFrame::Notice(Notice::PlanPart { request_id, .. }) => Some(request_id.clone()),
                         ServerFrame::Notice(_) => None,
                     };
                     report(In::NotSent { request, size });

@@ -3,7 +3,9 @@
 mod effects;
 mod hub;
 mod link;
+mod outbox;
 mod records;
 mod work;
+mod writes;
 
 pub use hub::{Hub, HubConfig, Progress, Report};

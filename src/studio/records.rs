@@ -1,17 +1,18 @@
 //! The thread that keeps intents and outcomes, in the order in which they were decided.
 
 use std::{
-    sync::mpsc::{Receiver, Sender, channel},
+    sync::mpsc::{Receiver, SendError, Sender, channel},
     thread::{self, JoinHandle},
 };
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::hub::Reply;
 use crate::{
     core::{
-        bridge::Event,
+        bridge::{Answer, Event},
         error::ToolError,
-        ids::OperationId,
+        ids::{OperationId, RequestId},
         operations::{Intent, Outcome},
     },
     store::{Store, StoreError},
@@ -20,8 +21,12 @@ use crate::{
 /// Something to keep.
 pub(super) enum Keep {
     Intent(OperationId, Intent),
-    /// `None`: it never ran.
-    Outcome(OperationId, Option<Outcome>),
+    /// Of an operation, which was this request. `None`: it never ran.
+    Outcome(OperationId, RequestId, Option<Outcome>),
+    /// Of a request that an earlier server may have sent.
+    Recovered(RequestId, Outcome),
+    /// Nothing; but all that was to be kept before is kept when the caller hears of its outcome.
+    Reply(Reply, Result<Answer, ToolError>),
 }
 
 /// The way to the thread.
@@ -41,8 +46,11 @@ impl Records {
     }
 
     pub fn keep(&self, what: Keep) {
-        if self.jobs.send(what).is_err() {
+        if let Err(SendError(what)) = self.jobs.send(what) {
             log::error!("outcomes are no longer kept: their thread has ended");
+            if let Keep::Reply(reply, outcome) = what {
+                reply.give(outcome);
+            }
         }
     }
 
@@ -64,10 +72,20 @@ fn keep_all(store: &Store, wanted: &Receiver<Keep>, results: &UnboundedSender<Ev
                 // Without an owner nobody wants the result.
                 let _ = results.send(Event::Intended { operation, intention });
             }
-            Keep::Outcome(operation, outcome) => {
+            Keep::Reply(reply, outcome) => reply.give(outcome),
+            Keep::Outcome(operation, request, outcome) => {
                 if let Err(error) = keep_outcome(store, &operation, outcome) {
                     log::error!("the outcome of operation {operation} is not kept: {error}");
                 }
+                let _ = results.send(Event::Recorded { request });
+            }
+            Keep::Recovered(request, outcome) => {
+                match recover(store, &request, outcome) {
+                    Ok(Some(operation)) => log::info!("operation {operation} of an earlier server has its outcome"),
+                    Ok(None) => {}
+                    Err(error) => log::error!("the outcome of request {request} is not kept: {error}"),
+                }
+                let _ = results.send(Event::Recorded { request });
             }
         }
     }
@@ -78,6 +96,10 @@ fn keep_outcome(store: &Store, operation: &OperationId, outcome: Option<Outcome>
         Some(outcome) => store.settle(operation, serde_json::to_value(outcome)?),
         None => store.never_ran(operation),
     }
+}
+
+fn recover(store: &Store, request: &RequestId, outcome: Outcome) -> Result<Option<OperationId>, StoreError> {
+    store.recover(request, serde_json::to_value(outcome)?)
 }
 
 fn not_noted(error: StoreError) -> ToolError {

@@ -2,25 +2,23 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    path::PathBuf,
     sync::{Arc, mpsc},
     time::Duration,
 };
 
 use crate::{
     core::{
-        agreement::Kept,
+        agreement::{Kept, News},
         bridge::{Work, Worked},
         ids::InstanceId,
         journal::Entry,
         merge::{self, Merge, Side},
         paths::InstanceKey,
-        sync::{Begun, ChangeResult, Cleared, Draft, FileWrite, MergeJob, Merged, Recalled, Undo, Wrote},
+        sync::{Begun, ChangeResult, Cleared, Draft, MergeJob, Merged, Recalled, Undo},
         text::{ScriptText, TextHash},
     },
-    files::{self, Displaced, ScriptFile, WriteError},
     session::ServeSession,
-    store::{Agreed, EntryState, JournalEntry, Store, StoreError},
+    store::{Agreed, Base, EntryState, JournalEntry, Store, StoreError},
 };
 
 /// A merge that takes longer is a conflict.
@@ -45,11 +43,22 @@ impl Worker {
             Work::Merge(jobs) => Worked::Merged(jobs.into_iter().map(|job| self.merge(job)).collect()),
             Work::Begin(draft) => Worked::Begun(self.begin(draft)),
             Work::Recall { place, undo } => Worked::Recalled(self.recall(&place, &undo)),
+            Work::Check(writes) => Worked::Checked(writes.into_iter().map(|write| self.check(write)).collect()),
             Work::Write(writes) => Worked::Written(self.write(writes)),
             Work::Conclude { place, news, journal, entry } => {
                 Worked::Concluded(self.conclude(&place, &news, journal, &entry))
             }
         }
+    }
+
+    /// Runs in a place of which nobody saw the end, oldest first. A store that fails knows none.
+    pub fn cut_off_runs(&self, place: &InstanceId) -> Vec<Entry> {
+        let entries = self.store.cut_off_entries().unwrap_or_else(|error| {
+            log::error!("what was cut off in {place} could not be read: {error}");
+            Vec::new()
+        });
+        let entries = entries.into_iter().filter_map(|entry| serde_json::from_value::<Entry>(entry.entry).ok());
+        entries.filter(|entry| entry.place == place.as_str()).collect()
     }
 
     /// What both sides agreed on in a place. A store that fails knows nothing.
@@ -58,16 +67,15 @@ impl Worker {
             log::error!("what was agreed with {place} could not be read: {error}");
             HashMap::new()
         });
-        let kept = bases.into_iter().map(|(key, base)| Kept {
-            key: InstanceKey::from(key.as_str()),
-            id: None,
-            last: side(base.hash),
-            earlier: base.earlier.into_iter().map(side).collect(),
+        let kept = bases.into_iter().map(|(key, base)| {
+            let key = InstanceKey::from(key.as_str());
+            let text = key.owner().and_then(|_| self.store.text(base.hash).ok().flatten());
+            Kept { key, id: None, last: side(base.hash), earlier: base.earlier.into_iter().map(side).collect(), text }
         });
         kept.collect()
     }
 
-    pub fn remember(&self, place: &InstanceId, news: &[Kept]) {
+    pub fn remember(&self, place: &InstanceId, news: &[News]) {
         if let Err(error) = self.try_remember(place, news) {
             log::error!("what was agreed with {place} could not be kept: {error}");
         }
@@ -88,14 +96,28 @@ impl Worker {
     pub fn clear(&self, place: &InstanceId, cleared: Cleared) {
         let outcome = self.store.clear(|entry| match cleared {
             Cleared::Everything => entry.entry["place"] == place.as_str(),
-            Cleared::Entry(id) => entry.id == id,
+            Cleared::Undone(id) => entry.id == id || entry.entry["undoes"] == id,
         });
+        let outcome = match cleared {
+            Cleared::Everything => outcome,
+            Cleared::Undone(id) => outcome.and_then(|()| self.mark_undone(id)),
+        };
         if let Err(error) = outcome {
             log::error!("that nothing is left of what was cut off could not be noted: {error}");
         }
     }
 
-    fn try_remember(&self, place: &InstanceId, news: &[Kept]) -> Result<(), StoreError> {
+    fn try_remember(&self, place: &InstanceId, news: &[News]) -> Result<(), StoreError> {
+        let agreed: Vec<&Kept> = news.iter().filter_map(News::agreed).collect();
+        self.remember_agreed(place, &agreed)?;
+        let restored = news.iter().filter_map(|news| match news {
+            News::Restored { key, base } => Some((key.as_str(), base.as_ref().map(to_base))),
+            News::Agreed(_) => None,
+        });
+        self.store.restore(place.as_str(), restored)
+    }
+
+    fn remember_agreed(&self, place: &InstanceId, news: &[&Kept]) -> Result<(), StoreError> {
         let ids: Vec<_> = news.iter().filter_map(|kept| kept.id).collect();
         let (_, looks) = self.session.look(&ids);
         let texts: HashMap<TextHash, ScriptText> =
@@ -106,8 +128,11 @@ impl Worker {
                 let states = kept.earlier.iter().chain(std::iter::once(&kept.last));
                 states.map(|state| Agreed {
                     key: kept.key.as_str(),
-                    hash: state.unwrap_or_else(|| TextHash::from(NOTHING)),
-                    text: state.and_then(|hash| texts.get(&hash)).map(ScriptText::as_str),
+                    hash: to_hash(*state),
+                    text: kept
+                        .text
+                        .as_deref()
+                        .or_else(|| state.and_then(|hash| texts.get(&hash)).map(ScriptText::as_str)),
                 })
             })
             .collect();
@@ -180,7 +205,8 @@ impl Worker {
             let entries = self.store.entries(MAX_LOOKED_THROUGH).map_err(|error| error.to_string())?;
             let mut entries = entries.into_iter().filter_map(|entry| read(entry).ok());
             let last = entries.find(|(_, state, entry)| {
-                *state != EntryState::Undone && entry.undoes.is_none() && entry.place == place.as_str()
+                let is_of_this = entry.undoes.is_none() && entry.place == place.as_str();
+                is_of_this && *state != EntryState::Undone && changed_something(entry)
             });
             return last
                 .map(|(id, _, entry)| (id, entry))
@@ -197,93 +223,38 @@ impl Worker {
         Ok((id, entry))
     }
 
-    /// An entry of which nothing is left is taken back.
-    fn mark_undone(&self, undo: &Entry) -> Result<(), StoreError> {
-        let all = undo.changes.iter().all(|line| line.result == Some(ChangeResult::Done));
-        let Some(id) = undo.undoes.filter(|_| all) else { return Ok(()) };
+    /// Nothing is left of an entry.
+    fn mark_undone(&self, id: u64) -> Result<(), StoreError> {
         match self.store.entry(id)? {
             Some(entry) => self.store.finish(id, EntryState::Undone, &entry.entry),
             None => Ok(()),
         }
     }
 
-    fn conclude(&self, place: &InstanceId, news: &[Kept], journal: u64, entry: &Entry) -> Result<(), String> {
-        let (kept, undo) = (self.try_remember(place, news), entry);
+    fn conclude(&self, place: &InstanceId, news: &[News], journal: u64, entry: &Entry) -> Result<(), String> {
+        let all = entry.changes.iter().all(|line| line.result == Some(ChangeResult::Done));
+        let undone = entry.undoes.filter(|_| all);
+        let kept = self.try_remember(place, news);
         let entry = serde_json::to_value(entry).map_err(|error| error.to_string())?;
         let finished = self.store.finish(journal, EntryState::Done, &entry);
-        kept.and(finished).and(self.mark_undone(undo)).map_err(|error| error.to_string())
+        let undone = undone.map_or(Ok(()), |id| self.mark_undone(id));
+        kept.and(finished).and(undone).map_err(|error| error.to_string())
     }
+}
 
-    fn write(&self, writes: Vec<FileWrite>) -> Vec<Wrote> {
-        let folder = self.session.project().folder.clone();
-        let (mut written, mut displaced) = (Vec::new(), Vec::new());
-        let wrote = writes.into_iter().map(|write| self.write_one(write, &mut written, &mut displaced)).collect();
-        let written: Vec<PathBuf> = written.into_iter().map(|path| folder.join(path)).collect();
-        // The tree holds what was written before the run goes on.
-        if !written.is_empty()
-            && let Err(error) = self.session.catch_up(Some(&written))
-        {
-            log::error!("what a sync wrote could not be read again: {error}");
-        }
-        tokio::spawn(crate::files::displaced::let_go(displaced));
-        wrote
-    }
+/// A change of it was made, or may have been.
+fn changed_something(entry: &Entry) -> bool {
+    entry.changes.iter().any(|line| line.result.is_none_or(|result| result == ChangeResult::Done))
+}
 
-    fn write_one(&self, write: FileWrite, written: &mut Vec<PathBuf>, displaced: &mut Vec<Displaced>) -> Wrote {
-        let folder = self.session.project().folder.clone();
-        let sources = self.session.sources();
-        let outcome = match write {
-            FileWrite::Replace { path, base, text: Some(text) } => {
-                written.push(path.clone().into());
-                let text = ScriptText::new(&text);
-                files::replace(&sources, &folder.join(path), base, &text).map(|written| {
-                    displaced.extend(written.displaced);
-                    Wrote::Done(Some(written.hash))
-                })
-            }
-            FileWrite::Remove { path, base } => {
-                written.push(path.clone().into());
-                files::remove(&sources, &folder.join(path), base).map(|removed| {
-                    displaced.push(removed.displaced);
-                    Wrote::Done(None)
-                })
-            }
-            FileWrite::Create { folder: within, name, class, text: Some(text) } => {
-                let text = ScriptText::new(&text);
-                let kind = script_file(&class);
-                files::create(&sources, &folder.join(within), &name, kind, &text).map(|path| {
-                    let made = below(&folder, &path);
-                    written.push(path);
-                    Wrote::Made(made, text.hash())
-                })
-            }
-            FileWrite::Replace { text: None, .. } | FileWrite::Create { text: None, .. } => {
-                return Wrote::Failed("its text is not known".to_owned());
-            }
-        };
-        outcome.unwrap_or_else(|error| match error {
-            WriteError::Changed { .. } | WriteError::Gone(_) => Wrote::MovedOn(error.to_string()),
-            other => Wrote::Failed(other.to_string()),
-        })
-    }
+fn to_base((last, earlier): &(Side, Vec<Side>)) -> Base {
+    Base { hash: to_hash(*last), earlier: earlier.iter().copied().map(to_hash).collect() }
+}
+
+fn to_hash(side: Side) -> TextHash {
+    side.unwrap_or_else(|| TextHash::from(NOTHING))
 }
 
 fn side(hash: TextHash) -> Side {
     (*hash.as_bytes() != NOTHING).then_some(hash)
-}
-
-fn script_file(class: &str) -> ScriptFile {
-    match class {
-        "Script" => ScriptFile::Server,
-        "LocalScript" => ScriptFile::Client,
-        _ => ScriptFile::Module,
-    }
-}
-
-/// `path` relative to the project, with `/`.
-fn below(folder: &std::path::Path, path: &std::path::Path) -> String {
-    let canonical = folder.canonicalize();
-    let bases = canonical.iter().map(PathBuf::as_path).chain([folder]);
-    let mut relative = bases.filter_map(|base| path.strip_prefix(base).ok());
-    relative.next().unwrap_or(path).to_string_lossy().replace('\\', "/")
 }

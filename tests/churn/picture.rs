@@ -4,7 +4,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     time::{Duration, Instant},
 };
 
@@ -25,15 +25,41 @@ pub type Line = (Ref, String, String, HashSet<Ref>, Option<bool>, BTreeMap<Strin
 /// A tree with its ids.
 pub type Tree = HashMap<Ref, Line>;
 
+/// So many removed instances are remembered: a copy must not grow over the day, for its memory is
+/// that of the process.
+const REMEMBERED: usize = 20_000;
+
 /// What a client makes of the messages.
 pub struct Picture {
     session: SessionId,
     instances: HashMap<Ref, Instance<'static>>,
-    /// What was removed, ever.
-    gone: HashSet<Ref>,
+    /// What was removed of late.
+    gone: Gone,
     cursor: u32,
     /// How many messages it took in.
     pub patches: u32,
+}
+
+/// What was removed, the last of it.
+#[derive(Default)]
+struct Gone {
+    all: HashSet<Ref>,
+    order: VecDeque<Ref>,
+}
+
+impl Gone {
+    fn insert(&mut self, id: Ref) {
+        if self.all.insert(id) {
+            self.order.push_back(id);
+        }
+        if self.order.len() > REMEMBERED {
+            self.order.pop_front().iter().for_each(|oldest| _ = self.all.remove(oldest));
+        }
+    }
+
+    fn contains(&self, id: &Ref) -> bool {
+        self.all.contains(id)
+    }
 }
 
 /// A tree as the server answers it.
@@ -52,7 +78,7 @@ impl Picture {
     /// Of what was just read.
     pub fn new(read: ReadResponse<'static>) -> Self {
         let ReadResponse { session_id: session, message_cursor: cursor, instances } = read;
-        Self { session, instances, gone: HashSet::new(), cursor, patches: 0 }
+        Self { session, instances, gone: Gone::default(), cursor, patches: 0 }
     }
 
     pub fn cursor(&self) -> u32 {

@@ -57,6 +57,27 @@ async fn c62_the_same_operation_runs_once_also_across_a_restart_of_the_server_an
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn c62_an_answer_that_outlives_the_server_is_there_in_the_next_one() {
+    let project = demo();
+    let state_folder = tempfile::tempdir().expect("a folder");
+    let folder = StateFolder::below(state_folder.path(), project.path()).expect("a state folder");
+    let server = TestServer::start_with(project.path(), Store::open(&folder), 0).await;
+    let _studio = server.studio().await;
+    let agent = server.agent();
+    let call = tokio::spawn(async move { agent.call("run_code", count_slowly("slow")).await });
+    until("it runs", || async { state(agent, "slow").await == "running" }).await;
+    let port = server.port;
+    server.stop().await;
+    assert_eq!(call.await.expect("no panic").structure["error"]["code"], "outcome_unknown");
+
+    let server = TestServer::start_with(project.path(), Store::open(&folder), port).await;
+    until("the plugin has brought the answer", || async { state(agent, "slow").await == "done" }).await;
+    assert_eq!(agent.ask("run_code", count_slowly("slow")).await["returns"], json!([1]));
+    server.until_live(1).await;
+    assert_eq!(agent.eval(RUNS).await, json!(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn c62_an_operation_whose_caller_gave_up_is_joined_by_the_next() {
     let project = demo();
     let server = TestServer::start(project.path()).await;
@@ -115,4 +136,33 @@ async fn changes_take_turns_and_reads_do_not_wait() {
     assert_eq!(queued.await.expect("no panic"), json!(true), "the second ran after the first");
     assert_eq!(slow.await.expect("no panic")["ok"], true);
     assert!(agent.ask("status", json!({})).await["studios"][0].get("busy").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_without_a_session_sees_its_place_in_the_queue_too() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let studio = server.studio().await;
+    let agent = server.agent();
+    let slow = tokio::spawn(async move {
+        let wait = "repeat task.wait() until workspace:GetAttribute('Go')";
+        agent.ask("run_code", json!({ "command": wait })).await
+    });
+    until("it runs", || async { agent.ask("status", json!({})).await["studios"][0]["busy"]["tool"] == "run_code" })
+        .await;
+    let queued = tokio::spawn(async move {
+        let params = json!({
+            "name": "run_code", "arguments": { "command": "return 2" }, "_meta": { "progressToken": "mine" },
+        });
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        let (_, _, body) = agent.http("POST", "/mcp", &[("content-type", "application/json")], body.to_string()).await;
+        String::from_utf8(body.to_vec()).expect("text")
+    });
+    until("another waits", || async { agent.ask("status", json!({})).await["studios"][0]["busy"]["queued"] == 1 })
+        .await;
+    studio.run("workspace:SetAttribute('Go', true)").await.expect("set");
+    let heard = queued.await.expect("no panic");
+    let place = heard.find("1 call before this one").unwrap_or_else(|| panic!("no progress: {heard}"));
+    assert!(heard.find("\"mine\"").is_some() && heard.find("returns").is_some_and(|end| place < end), "{heard}");
+    assert_eq!(slow.await.expect("no panic")["ok"], true);
 }

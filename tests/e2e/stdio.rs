@@ -42,6 +42,7 @@ async fn an_agent_that_starts_us_has_the_same_tools() {
         "get_console_output",
         "get_call",
         "get_studio_mode",
+        "start_stop_play",
     ];
     assert_eq!(names, expected);
     let call = async |tool: &'static str, args: Value| {

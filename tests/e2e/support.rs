@@ -69,6 +69,11 @@ impl TestServer {
 
     /// One that remembers in `store`, on a port of its own or on `port`.
     pub async fn start_with(project: &Path, store: Store, port: u16) -> Self {
+        Self::start_for(project, store, port, Vec::new()).await
+    }
+
+    /// One that is reached under these names too.
+    pub async fn start_for(project: &Path, store: Store, port: u16, allowed_hosts: Vec<String>) -> Self {
         let project = project.to_path_buf();
         let session = tokio::task::spawn_blocking(move || ServeSession::start(&project))
             .await
@@ -76,7 +81,7 @@ impl TestServer {
             .expect("the project loads");
         let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("a free port");
         let shutdown = CancellationToken::new();
-        let config = ServerConfig { store, ..ServerConfig::new(Arc::clone(&session), shutdown.clone()) };
+        let config = ServerConfig { store, allowed_hosts, ..ServerConfig::new(Arc::clone(&session), shutdown.clone()) };
         let server = Server::start(listener, config).expect("it starts");
         Self { session, port: server.address.port(), shutdown, server: Some(server) }
     }

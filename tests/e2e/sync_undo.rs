@@ -5,7 +5,7 @@ use std::path::Path;
 use rojo_mcp::store::Store;
 use serde_json::{Value, json};
 
-use crate::support::{Agent, TestServer, delete, demo, headless_of, save};
+use crate::support::{Agent, TestServer, delete, demo, headless_of, save, until};
 
 const CONFIG: &str = "src/shared/Config.luau";
 const ROPE: &str = "src/shared/Items/Rope.luau";
@@ -13,6 +13,16 @@ const IN_STUDIO: &str = "game.ReplicatedStorage.Shared.Config";
 
 fn read(project: &Path, path: &str) -> String {
     std::fs::read_to_string(project.join(path)).expect("a text")
+}
+
+#[expect(clippy::disallowed_methods, reason = "a person is not the server")]
+fn delete_all(folder: &Path) {
+    std::fs::remove_dir_all(folder).expect("it was there");
+}
+
+#[expect(clippy::disallowed_methods, reason = "a person is not the server")]
+fn rename(project: &Path, from: &str, to: &str) {
+    std::fs::rename(project.join(from), project.join(to)).expect("renamed");
 }
 
 async fn source(agent: &Agent) -> Value {
@@ -95,7 +105,8 @@ async fn what_a_sync_removed_in_studio_comes_back_and_what_it_made_a_file_of_doe
     let undone = agent.ask("undo", json!({})).await;
     assert_eq!(undone["status"], "success", "{undone}");
     assert_eq!(agent.eval("return require(game.ReplicatedStorage.Shared.Parts.One)").await, json!("One"));
-    assert_eq!(agent.ask("sync", json!({})).await["removed"], 1, "a sync finds what it found before");
+    assert_eq!(read(project.path(), "src/shared/Parts/One.luau"), "return 'One'\n");
+    assert_eq!(agent.ask("sync", json!({})).await["status"], "empty", "it is on both sides, and agreed on");
 
     let make = "local new = Instance.new('ModuleScript') new.Name = 'Made' new.Source = 'return 1\\n'
         new.Parent = game.ReplicatedStorage.Shared";
@@ -107,6 +118,112 @@ async fn what_a_sync_removed_in_studio_comes_back_and_what_it_made_a_file_of_doe
     assert_eq!(undone["status"], "success", "{undone}");
     assert!(!project.path().join("src/shared/Made.luau").exists());
     assert_eq!(agent.eval("return require(game.ReplicatedStorage.Shared.Made)").await, json!(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_sync_made_and_renamed_in_studio_is_taken_back_there_and_so_is_the_undo() {
+    let project = demo();
+    save(project.path(), "src/shared/Old/init.luau", "return 'old'\n");
+    save(project.path(), "src/shared/Old/Part.luau", "return 'part'\n");
+    let server = TestServer::start(project.path()).await;
+    let studio = server.studio().await;
+    let agent = server.agent();
+    assert_eq!(agent.ask("sync", json!({})).await["status"], "empty");
+    studio.run("game.ReplicatedStorage.Shared.Old:SetAttribute('Kept', 1)").await.expect("marked");
+    rename(project.path(), "src/shared/Old", "src/shared/Young");
+    save(project.path(), "src/shared/New/init.luau", "return 'new'\n");
+    save(project.path(), "src/shared/New/Part.luau", "return 'part of it'\n");
+    let there = "local all = {} for _, one in game.ReplicatedStorage.Shared:GetDescendants() do
+        if one:IsA('ModuleScript') then table.insert(all, `{one.Parent.Name}.{one.Name}`) end end
+        table.sort(all) return table.concat(all, ' ')";
+    let before = agent.eval(there).await;
+    let receipt = agent.ask("sync", json!({})).await;
+    assert_eq!((&receipt["pushed"], &receipt["renamed"]), (&json!(1), &json!(1)), "{receipt}");
+    let after = agent.eval(there).await;
+    assert!(after.as_str().expect("names").contains("Shared.New Shared."), "{after}");
+
+    let told = agent.call("undo", json!({})).await;
+    assert!(told.text.contains("journal 2"), "the text names the entry of the undo: {}", told.text);
+    assert_eq!(told.structure["status"], "success", "{}", told.text);
+    assert_eq!(agent.eval(there).await, before);
+    assert_eq!(agent.eval("return game.ReplicatedStorage.Shared.Old:GetAttribute('Kept')").await, json!(1));
+    assert_eq!(read(project.path(), "src/shared/Young/Part.luau"), "return 'part'\n", "files stay as they were saved");
+
+    let redone = agent.ask("undo", json!({ "change": told.structure["journal"] })).await;
+    assert_eq!(redone["status"], "success", "{redone}");
+    assert_eq!(agent.eval(there).await, after);
+    assert_eq!(agent.eval("return game.ReplicatedStorage.Shared.Young:GetAttribute('Kept')").await, json!(1));
+    assert_eq!(agent.ask("sync", json!({})).await["status"], "empty");
+    let again = agent.ask("undo", json!({ "change": redone["journal"] })).await;
+    assert_eq!(again["status"], "success", "{again}");
+    assert_eq!(agent.eval(there).await, before);
+    let receipt = agent.ask("sync", json!({})).await;
+    assert_eq!((&receipt["pushed"], &receipt["renamed"]), (&json!(1), &json!(1)), "as the first one: {receipt}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_folder_comes_back_with_all_its_files() {
+    let project = demo();
+    for path in ["Deep/init.server", "Deep/Inner/A", "Deep/Inner/B/init", "Deep/Inner/B/C.client", "Deep/D"] {
+        save(project.path(), &format!("src/server/{path}.luau"), &format!("return '{path}'\n"));
+    }
+    let server = TestServer::start(project.path()).await;
+    let _studio = server.studio().await;
+    let agent = server.agent();
+    assert_eq!(agent.ask("sync", json!({})).await["status"], "empty");
+    delete_all(&project.path().join("src/server/Deep"));
+    let receipt = agent.ask("sync", json!({ "allowRemovals": true })).await;
+    assert_eq!(receipt["removed"], 1, "{receipt}");
+    let undone = agent.ask("undo", json!({})).await;
+    assert_eq!(undone["status"], "success", "{undone}");
+    for path in ["Deep/init.server", "Deep/Inner/A", "Deep/Inner/B/init", "Deep/Inner/B/C.client", "Deep/D"] {
+        assert_eq!(read(project.path(), &format!("src/server/{path}.luau")), format!("return '{path}'\n"));
+    }
+    let text = agent.eval("return game.ServerScriptService.Server.Deep.Inner.B.C.Source").await;
+    assert_eq!(text, "return 'Deep/Inner/B/C.client'\n");
+    assert_eq!(agent.ask("sync", json!({})).await["status"], "empty");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_of_which_nothing_was_done_is_not_the_last_one() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let studio = server.studio().await;
+    let agent = server.agent();
+    let before = read(project.path(), CONFIG);
+    save(project.path(), CONFIG, "return 'pushed'\n");
+    assert_eq!(agent.ask("sync", json!({})).await["pushed"], 1);
+    let make = "local new = Instance.new('ModuleScript') new.Name = 'a:b' new.Parent = game.ReplicatedStorage.Shared";
+    studio.run(make).await.expect("made");
+    let id = agent.ask("sync", json!({ "mode": "dryrun" })).await["changes"][0]["tempId"].clone();
+    let failed = agent.call("sync", json!({ "overrides": [{ "id": id, "direction": "pull" }] })).await.structure;
+    assert_eq!((&failed["status"], &failed["failed"], &failed["journal"]), (&json!("error"), &json!(1), &json!(2)));
+    assert_eq!(agent.ask("undo", json!({})).await["status"], "success");
+    assert_eq!(source(&agent).await, json!(before), "the push is taken back");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_live_mode_what_was_taken_back_stays_until_somebody_changes_it() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let studio = server.live_studio(true).await;
+    let agent = server.agent();
+    let before = source(&agent).await;
+    save(project.path(), CONFIG, "return 'saved'\n");
+    until("Studio has it", || async { source(&agent).await == "return 'saved'\n" }).await;
+    save(project.path(), "src/shared/Fresh.luau", "return 'fresh'\n");
+    let is_there = "return game.ReplicatedStorage.Shared:FindFirstChild('Fresh') ~= nil";
+    until("Studio has the new one", || async { agent.eval(is_there).await == json!(true) }).await;
+    for _ in 0..2 {
+        let undone = agent.ask("undo", json!({})).await;
+        assert_eq!(undone["status"], "success", "{undone}");
+    }
+    // What a person types goes the same way, after whatever the plugin made of the undo.
+    studio.run(&format!("{}.Source = 'return 1\\n'", IN_STUDIO.replace("Config", "Money"))).await.expect("typed");
+    until("the file has it", || async { read(project.path(), "src/shared/Money.luau") == "return 1\n" }).await;
+    assert_eq!(source(&agent).await, before);
+    assert_eq!(agent.eval(is_there).await, json!(false));
+    assert_eq!(read(project.path(), "src/shared/Fresh.luau"), "return 'fresh'\n", "no deletion of a person's");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -103,6 +103,29 @@ async fn a_text_that_changed_in_studio_before_the_plan_is_not_overwritten() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_property_that_changed_in_studio_before_the_plan_is_not_overwritten() {
+    for mode in MODES {
+        let place = Place::open(&[]).await;
+        let lantern = "assets/Lantern.model.json";
+        let text = place.read(lantern).replace("\"Transparency\": 0.4", "\"Transparency\": 0.1");
+        save(place.project.path(), lantern, &text);
+        save(place.project.path(), MONEY, "return 'money'\n");
+        let glass = "game.ReplicatedStorage.Assets.Lantern.Glass";
+        let receipt = place
+            .sync_with(json!({ "mode": mode }), PLAN, async || {
+                place.run(&format!("{glass}.Transparency = 0.75")).await;
+            })
+            .await;
+        assert_eq!((&receipt["status"], &receipt["pushed"]), (&json!("error"), &json!(0)), "{mode}: {receipt}");
+        assert_eq!(line(&receipt, "ReplicatedStorage.Assets.Lantern.Glass")["result"], "guard", "{receipt}");
+        assert_eq!(place.run(&format!("return {glass}.Transparency")).await, 0.75);
+        let next = place.sync(json!({})).await;
+        assert_eq!((&next["pushed"], &next["unresolved"]), (&json!(1), &json!(1)), "both changed by now: {next}");
+        assert_eq!(place.run(&format!("return {glass}.Transparency")).await, 0.75);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_draft_that_was_opened_before_the_plan_is_not_overwritten() {
     for mode in MODES {
         let place = Place::open(&[]).await;

@@ -3,10 +3,15 @@
 //!
 //! Each test is seeded and bounded. The variables of [`number`] make a run longer or repeat one.
 
+mod callers;
 mod counted;
+mod frames;
 mod guards;
+mod half_open;
 mod kill;
 mod kill_sync;
+mod kill_undo;
+mod level0;
 mod proxy;
 mod random;
 #[path = "../e2e/support.rs"]

@@ -1,5 +1,6 @@
 //! A TCP proxy that hurts the connections that go through it. TCP hides loss and doubling of single
-//! packets; what remains are delays, stalls, cuts, and ends that only one side sees.
+//! packets; what remains are delays, stalls, cuts, ends that only one side sees, and whole messages
+//! of the WebSocket that come twice.
 
 use std::{
     sync::{
@@ -18,7 +19,7 @@ use tokio::{
     sync::watch,
 };
 
-use crate::random::Random;
+use crate::{frames::Frames, random::Random};
 
 /// How a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,16 +36,26 @@ enum Fate {
     Stall,
 }
 
+/// Which messages may come twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Twice {
+    Both,
+    /// The other way nothing numbers them, so that the plugin could not know.
+    FromPlugin,
+}
+
 /// What a proxy has done.
 #[derive(Debug, Default)]
 pub struct Deeds {
     pub connections: AtomicU64,
     pub faults: AtomicU64,
+    /// Messages that came twice.
+    pub doubled: AtomicU64,
 }
 
 /// Listen on a port of its own, carry to `server`, and hurt every connection once. One stall at
 /// most, since it takes half a minute until both sides give a silent link up.
-pub async fn start(server: u16, seed: u64) -> (u16, Arc<Deeds>) {
+pub async fn start(server: u16, seed: u64, twice: Twice) -> (u16, Arc<Deeds>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
     let port = listener.local_addr().expect("an address").port();
     let deeds = Arc::new(Deeds::default());
@@ -55,7 +66,8 @@ pub async fn start(server: u16, seed: u64) -> (u16, Arc<Deeds>) {
         while let Ok((plugin, _)) = listener.accept().await {
             counted.connections.fetch_add(1, Ordering::Relaxed);
             let (fate, chunks) = draw(&mut random, &mut may_stall);
-            tokio::spawn(carry(plugin, server, fate, chunks, random.below(u64::MAX), Arc::clone(&counted)));
+            let connection = Connection { fate, chunks, seed: random.below(u64::MAX), twice };
+            tokio::spawn(connection.carry(plugin, server, Arc::clone(&counted)));
         }
     });
     (port, deeds)
@@ -79,29 +91,48 @@ fn draw(random: &mut Random, may_stall: &mut bool) -> (Fate, u64) {
     (fate, chunks)
 }
 
-async fn carry(plugin: TcpStream, server: u16, fate: Fate, chunks: u64, seed: u64, deeds: Arc<Deeds>) {
-    let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await else { return };
-    for stream in [&plugin, &server] {
-        stream.set_nodelay(true).expect("an open socket");
-    }
-    let (say, hear) = watch::channel(Fate::Alive);
-    let left = Arc::new(AtomicU64::new(chunks));
-    let strike = move || {
-        if left.fetch_sub(1, Ordering::Relaxed) == 1 {
-            deeds.faults.fetch_add(1, Ordering::Relaxed);
-            say.send_replace(fate);
+/// What is drawn for one connection.
+struct Connection {
+    fate: Fate,
+    chunks: u64,
+    seed: u64,
+    twice: Twice,
+}
+
+impl Connection {
+    async fn carry(self, plugin: TcpStream, server: u16, deeds: Arc<Deeds>) {
+        let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await else { return };
+        for stream in [&plugin, &server] {
+            stream.set_nodelay(true).expect("an open socket");
         }
-    };
-    let strike = Arc::new(strike);
-    let (from_plugin, to_plugin) = plugin.into_split();
-    let (from_server, to_server) = server.into_split();
-    let up = Pump { fate: hear.clone(), end: Fate::EndToServer, random: Random::new(seed) };
-    let down = Pump { fate: hear, end: Fate::EndToPlugin, random: Random::new(seed ^ 1) };
-    let (up_strike, down_strike) = (Arc::clone(&strike), strike);
-    tokio::join!(
-        up.run(from_plugin, to_server, move || up_strike()),
-        down.run(from_server, to_plugin, move || down_strike())
-    );
+        let Self { fate, chunks, seed, twice } = self;
+        let (say, hear) = watch::channel(Fate::Alive);
+        let left = Arc::new(AtomicU64::new(chunks));
+        let counted = Arc::clone(&deeds);
+        let strike = Arc::new(move || {
+            if left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                counted.faults.fetch_add(1, Ordering::Relaxed);
+                say.send_replace(fate);
+            }
+        });
+        let (from_plugin, to_plugin) = plugin.into_split();
+        let (from_server, to_server) = server.into_split();
+        let pump = |end, seed, twice| Pump {
+            fate: hear.clone(),
+            end,
+            random: Random::new(seed),
+            frames: Frames::default(),
+            twice,
+            deeds: Arc::clone(&deeds),
+        };
+        let up = pump(Fate::EndToServer, seed, true);
+        let down = pump(Fate::EndToPlugin, seed ^ 1, twice == Twice::Both);
+        let (up_strike, down_strike) = (Arc::clone(&strike), strike);
+        tokio::join!(
+            up.run(from_plugin, to_server, move || up_strike()),
+            down.run(from_server, to_plugin, move || down_strike())
+        );
+    }
 }
 
 /// One direction.
@@ -110,6 +141,10 @@ struct Pump {
     /// The fate that ends this direction alone.
     end: Fate,
     random: Random,
+    frames: Frames,
+    /// Messages may come twice.
+    twice: bool,
+    deeds: Arc<Deeds>,
 }
 
 impl Pump {
@@ -147,8 +182,22 @@ impl Pump {
             if to.write_all(&buffer[..read]).await.is_err() {
                 return;
             }
+            self.frames.carried(&buffer[..read]);
+            if self.twice && self.repeat(&mut to).await.is_err() {
+                return;
+            }
             strike();
         }
+    }
+
+    /// Now and then a message comes once more.
+    async fn repeat(&mut self, to: &mut OwnedWriteHalf) -> std::io::Result<()> {
+        if self.random.below(40) > 0 {
+            return Ok(());
+        }
+        let Some(message) = self.frames.repeatable() else { return Ok(()) };
+        self.deeds.doubled.fetch_add(1, Ordering::Relaxed);
+        to.write_all(message).await
     }
 
     /// Now and then a chunk is late, and rarely by more than a second.

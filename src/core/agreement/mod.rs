@@ -6,10 +6,15 @@
 //! told from those that somebody made there.
 
 mod picture;
+mod properties;
+mod restore;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use picture::Picture;
+pub use properties::PropertyBase;
+use properties::{Settled, Unconfirmed};
+pub use restore::News;
 
 use super::{
     ids::NodeId,
@@ -27,9 +32,12 @@ pub struct Agreement {
     gone: HashMap<InstanceKey, Base>,
     unconfirmed: HashMap<NodeId, TextHash>,
     picture: Picture,
+    settled: Settled,
     /// What the store does not know yet.
     news: HashSet<NodeId>,
     gone_news: HashSet<InstanceKey>,
+    /// What the store has to forget, or to have exactly as it is here.
+    rewritten: HashSet<InstanceKey>,
 }
 
 /// A base as the store has it.
@@ -43,6 +51,8 @@ pub struct Kept {
     pub last: Side,
     /// Those before it; of news, only the one that the store may not know.
     pub earlier: Vec<Side>,
+    /// The text of the last state, where no script has it: agreed properties.
+    pub text: Option<String>,
 }
 
 impl Agreement {
@@ -64,29 +74,6 @@ impl Agreement {
     /// The key of a node.
     pub fn key(&self, id: NodeId) -> Option<InstanceKey> {
         self.picture.key(id)
-    }
-
-    /// The nodes by their keys, without twins.
-    pub fn keys(&self) -> HashMap<InstanceKey, NodeId> {
-        self.picture.ids().filter_map(|id| Some((self.unique_key(id)?, id))).collect()
-    }
-
-    /// What both sides had before is what they have again; `None`: nothing was known.
-    pub fn restore(&mut self, id: NodeId, base: Option<Side>) {
-        match base {
-            Some(side) => {
-                if self.bases.entry(id).or_default().agree(side) {
-                    self.news.insert(id);
-                }
-            }
-            None => _ = self.bases.remove(&id),
-        }
-    }
-
-    /// Nothing is known of `key`, of which the tree has no node.
-    pub fn forget(&mut self, key: &InstanceKey) {
-        self.gone.remove(key);
-        self.gone_news.remove(key);
     }
 
     /// The tree has an instance of this name and class there.
@@ -120,6 +107,7 @@ impl Agreement {
         if let Some(hash) = node.hash {
             self.tree_has(node.id, hash);
         }
+        self.settled.tree_has(node);
     }
 
     /// The tree has these nodes and no others.
@@ -129,6 +117,7 @@ impl Agreement {
         for id in left {
             self.picture.drop(id);
             self.unconfirmed.remove(&id);
+            self.settled.left(id);
         }
     }
 
@@ -141,7 +130,10 @@ impl Agreement {
                     let all = self.picture.subtree(*id);
                     self.retire_all(&all);
                     self.picture.drop(*id);
-                    all.iter().for_each(|id| _ = self.unconfirmed.remove(id));
+                    for id in &all {
+                        self.unconfirmed.remove(id);
+                        self.settled.left(*id);
+                    }
                 }
             }
         }
@@ -166,14 +158,24 @@ impl Agreement {
             self.bases.remove(id);
             self.news.remove(id);
         }
+        for id in ids.iter().filter(|id| self.settled.holds(**id)).copied().collect::<Vec<_>>() {
+            let key = self.unique_key(id);
+            self.settled.retire(id, key);
+        }
     }
 
     /// What was agreed about an instance that is in the tree again holds again.
     fn adopt(&mut self, id: NodeId) {
-        if self.gone.is_empty() || self.bases.contains_key(&id) {
+        if self.gone.is_empty() && self.settled.none_gone() {
             return;
         }
         let Some(key) = self.unique_key(id) else { return };
+        if !self.settled.holds(id) {
+            self.settled.adopt(id, &key);
+        }
+        if self.bases.contains_key(&id) {
+            return;
+        }
         if let Some(base) = self.gone.remove(&key) {
             self.bases.insert(id, base);
             if self.gone_news.remove(&key) {
@@ -225,6 +227,7 @@ impl Agreement {
             self.bases.insert(id, base.clone());
             self.news.insert(id);
         }
+        self.settled.adopt(id, from);
         self.agree(id, hash);
         self.agree_gone(from, None);
     }
@@ -233,48 +236,54 @@ impl Agreement {
     pub fn recall(&mut self, kept: Vec<Kept>) {
         let mut by_key: BTreeMap<InstanceKey, Kept> = kept.into_iter().map(|one| (one.key.clone(), one)).collect();
         let ids: Vec<NodeId> = self.picture.ids().collect();
+        let mut of_key = HashMap::new();
         for id in ids {
-            let Some(known) = self.unique_key(id).and_then(|key| by_key.remove(&key)) else { continue };
+            let Some(key) = self.unique_key(id) else { continue };
+            let known = by_key.remove(&key);
+            of_key.insert(key, id);
+            let Some(known) = known else { continue };
             let base = self.bases.entry(id).or_default();
             if recall_into(base, known) {
                 self.news.remove(&id);
             }
         }
         for (key, known) in by_key {
+            if let Some(owner) = key.owner() {
+                let id = of_key.get(&owner).copied();
+                known.text.into_iter().for_each(|text| self.settled.recall(owner.clone(), id, &text));
+                continue;
+            }
             if recall_into(self.gone.entry(key.clone()).or_default(), known) {
                 self.gone_news.remove(&key);
             }
         }
     }
 
-    /// What the store should know and does not.
-    pub fn take_news(&mut self) -> Vec<Kept> {
-        let mut all = Vec::with_capacity(self.news.len() + self.gone_news.len());
-        for id in std::mem::take(&mut self.news) {
-            let key = self.unique_key(id);
-            all.extend(key.zip(self.bases.get(&id)).and_then(|(key, base)| to_keep(key, Some(id), base)));
-        }
-        for key in std::mem::take(&mut self.gone_news) {
-            all.extend(self.gone.get(&key).and_then(|base| to_keep(key.clone(), None, base)));
-        }
-        all.sort_by(|one, other| one.key.cmp(&other.key));
-        all
-    }
-
     /// The texts that a comparison which starts now would confirm.
     pub fn unconfirmed(&self) -> Comparison {
         let texts = self.unconfirmed.iter().map(|(id, hash)| (*id, Compared { hash: *hash, base: self.base(*id) }));
-        Comparison(texts.collect())
+        Comparison { texts: texts.collect(), properties: self.settled.unconfirmed() }
     }
 
     /// A comparison has ended: of its texts, all that it did not report are equal on both sides.
     /// A base that moved meanwhile is newer than what was compared and stays.
     pub fn confirm(&mut self, comparison: Comparison, reported: impl Fn(NodeId) -> bool) {
-        for (id, compared) in comparison.0 {
-            if !reported(id) && self.base(id) == compared.base {
+        self.confirm_each(comparison, &reported, &reported);
+    }
+
+    /// The same where texts and properties were not reported alike.
+    pub fn confirm_each(
+        &mut self,
+        comparison: Comparison,
+        texts: impl Fn(NodeId) -> bool,
+        properties: impl Fn(NodeId) -> bool,
+    ) {
+        for (id, compared) in comparison.texts {
+            if !texts(id) && self.base(id) == compared.base {
                 self.agree(id, compared.hash);
             }
         }
+        self.settled.confirm(comparison.properties, properties);
     }
 }
 
@@ -293,13 +302,12 @@ fn recall_into(base: &mut Base, known: Kept) -> bool {
     same
 }
 
-fn to_keep(key: InstanceKey, id: Option<NodeId>, base: &Base) -> Option<Kept> {
-    Some(Kept { key, id, last: base.last?, earlier: base.earlier.last().copied().into_iter().collect() })
-}
-
 /// What a comparison that is under way would confirm.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Comparison(HashMap<NodeId, Compared>);
+pub struct Comparison {
+    texts: HashMap<NodeId, Compared>,
+    properties: Unconfirmed,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Compared {
@@ -311,83 +319,16 @@ impl Comparison {
     /// Only these nodes are compared.
     pub fn only(mut self, nodes: &[NodeId]) -> Self {
         let nodes: HashSet<NodeId> = nodes.iter().copied().collect();
-        self.0.retain(|id, _| nodes.contains(id));
+        self.texts.retain(|id, _| nodes.contains(id));
+        self.properties.retain(|id, _| nodes.contains(id));
         self
     }
 
     /// It would confirm nothing.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.texts.is_empty() && self.properties.is_empty()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ID: NodeId = NodeId(7);
-
-    #[test]
-    fn a_base_advances_only_when_both_sides_are_known_to_be_equal() {
-        let (one, two) = (TextHash::of("1"), TextHash::of("2"));
-        let mut agreement = Agreement::default();
-        agreement.tree_has(ID, one);
-        assert_eq!(agreement.base(ID), None);
-        agreement.confirm(agreement.unconfirmed(), |_| false);
-        assert_eq!(agreement.base(ID), Some(one));
-
-        agreement.tree_has(ID, two);
-        agreement.confirm(agreement.unconfirmed(), |id| id == ID);
-        assert_eq!(agreement.base(ID), Some(one), "reported as different: not agreed");
-        agreement.agree(ID, two);
-        assert_eq!(agreement.base(ID), Some(two));
-        assert!(agreement.unconfirmed().is_empty());
-    }
-
-    #[test]
-    fn a_renamed_script_has_no_base_because_studio_never_had_it_there() {
-        let hash = TextHash::of("1");
-        let node = |name: &str| Node {
-            id: ID,
-            parent: Some(NodeId(1)),
-            name: name.into(),
-            class_name: "ModuleScript".into(),
-            ignore_unknown: false,
-            hash: Some(hash),
-        };
-        let mut agreement = Agreement::default();
-        agreement.tree_has_node(&node("Old"));
-        agreement.agree(ID, hash);
-        agreement.tree_has_node(&node("Old"));
-        assert_eq!(agreement.base(ID), Some(hash));
-        agreement.patched(&[PatchOp::Put { node: node("New") }]);
-        assert_eq!(agreement.base(ID), None);
-        agreement.patched(&[PatchOp::Put { node: node("Old") }]);
-        assert_eq!(agreement.base(ID), Some(hash), "back at its place, what was agreed there holds");
-    }
-
-    #[test]
-    fn an_older_comparison_does_not_move_a_base_back() {
-        let (one, two) = (TextHash::of("1"), TextHash::of("2"));
-        let mut agreement = Agreement::default();
-        agreement.tree_has(ID, one);
-        let older = agreement.unconfirmed();
-        agreement.tree_has(ID, two);
-        agreement.confirm(agreement.unconfirmed(), |_| false);
-        agreement.confirm(older, |_| false);
-        assert_eq!(agreement.base(ID), Some(two));
-    }
-
-    #[test]
-    fn a_change_of_the_tree_during_a_comparison_is_not_confirmed_by_it() {
-        let (one, two) = (TextHash::of("1"), TextHash::of("2"));
-        let mut agreement = Agreement::default();
-        agreement.tree_has(ID, one);
-        let compared = agreement.unconfirmed();
-        agreement.tree_has(ID, two);
-        agreement.confirm(compared, |_| false);
-        assert_eq!(agreement.base(ID), Some(one));
-        agreement.confirm(agreement.unconfirmed(), |_| false);
-        assert_eq!(agreement.base(ID), Some(two), "the next one confirms it");
-    }
-}
+mod tests;

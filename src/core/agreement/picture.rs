@@ -15,6 +15,7 @@ use crate::core::{
 #[derive(Debug, Clone, Default)]
 pub(super) struct Picture {
     seats: HashMap<NodeId, Seat>,
+    root: Option<NodeId>,
     /// How many siblings share a name and a class.
     crowds: HashMap<u64, u32>,
 }
@@ -46,6 +47,9 @@ impl Picture {
     pub fn put(&mut self, node: &Node) {
         if self.seats.contains_key(&node.id) && !self.moves(node) {
             return;
+        }
+        if node.parent.is_none() {
+            self.root = Some(node.id);
         }
         let children = self.unseat(node.id).map(|seat| seat.children).unwrap_or_default();
         let seat = Seat {
@@ -101,6 +105,13 @@ impl Picture {
 
     pub fn ids(&self) -> impl Iterator<Item = NodeId> {
         self.seats.keys().copied()
+    }
+
+    /// The node at `key`, or one of several.
+    pub fn find(&self, key: &InstanceKey) -> Option<NodeId> {
+        let Some((above, name, class)) = key.split_last() else { return self.root };
+        let parent = self.find(&above)?;
+        self.children(parent, &name, &class).next()
     }
 
     /// The node above `id`.

@@ -22,11 +22,12 @@ impl Bridge {
         }
     }
 
-    pub(super) fn bases_loaded(&mut self, now: Moment, place: &InstanceId, kept: Vec<Kept>) {
+    pub(super) fn bases_loaded(&mut self, now: Moment, place: &InstanceId, kept: Vec<Kept>, cut_off: &[Entry]) {
         let found = self.studios.iter_mut().find(|studio| lasting_place(studio).as_ref() == Some(place));
         let Some(studio) = found.filter(|studio| !studio.recalled) else { return };
         studio.recalled = true;
         studio.agreement.recall(kept);
+        studio.agreement.recall_cut_off(cut_off);
         let key = studio.key;
         self.remember(key);
         self.resume_parked(now, key);
@@ -57,6 +58,9 @@ impl Bridge {
     }
 
     pub(super) fn begin_entry(&mut self, id: &RunId, mut draft: Draft) {
+        if let Some(error) = self.play_came_between(id) {
+            return self.run_failed(id, error);
+        }
         let place = self.studio_of(id).and_then(|key| self.place_of(key));
         draft.entry.place = place.map(|place| place.to_string()).unwrap_or_default();
         self.effects.push(Effect::Work { run: id.clone(), work: Work::Begin(draft) });

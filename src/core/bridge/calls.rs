@@ -9,15 +9,16 @@ use super::{
     level0::{late_catch_up, read_relayed},
     operations::Ran,
     plan_parts::first_part,
+    play::late_play,
     runs::Stage,
+    targets::Destination,
 };
 use crate::core::{
     calls::Moment,
-    console::Query,
     error::{ErrorCode, ToolError},
     ids::{OperationId, RequestId, RunId},
     protocol::{CancelReason, MAX_FRAME_BYTES, Notice, Outcome, PluginResult, Request, RequestBody, ServerFrame},
-    studios::{Studio, StudioKey, StudioStatus},
+    studios::{DataModel, StudioKey},
 };
 
 impl Bridge {
@@ -44,18 +45,6 @@ impl Bridge {
         }
     }
 
-    fn status(&self, now: Moment) -> Answer {
-        let status = |studio: &Studio| StudioStatus {
-            busy: self.busy(now, studio.key),
-            paused: self.paused(studio).map(str::to_owned),
-            review: self.review_status(studio.key),
-            ..studio.status(now)
-        };
-        let studios = self.studios.iter().map(status).collect();
-        let waiting = self.calls.iter().filter(|(_, call)| matches!(call.who, Waiter::Caller(_))).count();
-        Answer::Status { studios, waiting: waiting + self.operations.waiting() }
-    }
-
     /// Begin what is asked, as request `id`.
     pub(super) fn start(
         &mut self,
@@ -66,29 +55,33 @@ impl Bridge {
         studio: Option<&str>,
         ask: Ask,
     ) {
-        if let Ask::Console(query) = &ask
-            && let Some(outcome) = self.read_console(studio, query)
+        if let Ask::Console { target, query } = &ask
+            && let Some(outcome) = self.read_console(studio, *target, query)
         {
             return self.finish(who, outcome, Ran::Known);
         }
-        let key = match self.ready_studio(studio) {
-            Ok(key) => key,
+        if let Ask::Play { mode, owner } = ask {
+            return self.play(now, deadline, (id, who), studio, (mode, owner));
+        }
+        let to = match self.destination(studio, &ask) {
+            Ok(to) => to,
             Err(error) => return self.finish(who, Err(error), Ran::Never),
         };
         let (body, changes) = match ask {
-            Ask::Tool { name, args, changes } => (RequestBody::Tool { name: name.to_owned(), args }, changes),
+            Ask::Tool { name, args, changes, .. } => (RequestBody::Tool { name: name.to_owned(), args }, changes),
             Ask::GetScript { id, from_draft } => {
                 let from_draft = from_draft.then_some(true);
                 (RequestBody::GetScript { id: Some(id), temp_id: None, from_draft }, false)
             }
-            Ask::Console(_) => {
-                let args = Value::Object(serde_json::Map::new());
-                (RequestBody::Tool { name: "get_console_output".to_owned(), args }, false)
-            }
-            Ask::Sync(args) => return self.start_run(deadline, key, id, who, args),
-            Ask::Status | Ask::GetCall(_) | Ask::Review(_) => unreachable!("answered above"),
+            Ask::Mode { .. } => (bare_tool("get_studio_mode"), false),
+            Ask::Console { .. } => (bare_tool("get_console_output"), false),
+            Ask::Sync(args) => match self.refuse_in_play(to.data_model.studio, &args) {
+                Some(error) => return self.finish(who, Err(error), Ran::Never),
+                None => return self.start_run(deadline, to.data_model.studio, id, who, args),
+            },
+            Ask::Status | Ask::GetCall(_) | Ask::Review(_) | Ask::Play { .. } => unreachable!("answered above"),
         };
-        self.open_request(deadline, key, id.clone(), who, body);
+        self.open_request(deadline, to, id.clone(), who, body);
         self.dispatch(now, &id, changes);
     }
 
@@ -102,35 +95,25 @@ impl Bridge {
         }
     }
 
-    /// What a Studio printed, from what is kept of it, even while its link is lost. `None`: a
-    /// foreign plugin that may not forward its output has to be asked.
-    fn read_console(&self, wanted: Option<&str>, query: &Query) -> Option<Result<Answer, ToolError>> {
-        match self.studios.target(wanted) {
-            Ok(studio) if studio.is_level1() => Some(Ok(Answer::Console(studio.console.read(query)))),
-            Ok(_) => None,
-            Err(error) => Some(Err(error)),
-        }
-    }
-
-    fn ready_studio(&self, wanted: Option<&str>) -> Result<StudioKey, ToolError> {
-        let studio = self.studios.target(wanted)?;
-        match studio.link {
-            Some(_) => Ok(studio.key),
-            None => Err(ToolError::reconnecting(&studio.name)),
-        }
-    }
-
     /// Open a call for `body` and send it, numbered.
     pub(super) fn ask(&mut self, now: Moment, deadline: Moment, key: StudioKey, who: Waiter, body: RequestBody) {
         let id = (self.new_id)();
         let changes = matches!(body, RequestBody::Plan { .. });
-        self.open_request(deadline, key, id.clone(), who, body);
+        self.open_request(deadline, Destination::link(key), id.clone(), who, body);
         self.dispatch(now, &id, changes);
     }
 
-    fn open_request(&mut self, deadline: Moment, studio: StudioKey, id: RequestId, who: Waiter, body: RequestBody) {
+    pub(super) fn open_request(
+        &mut self,
+        deadline: Moment,
+        to: Destination,
+        id: RequestId,
+        who: Waiter,
+        body: RequestBody,
+    ) {
+        let Destination { data_model: DataModel { studio, client: logical_id }, target } = to;
         let (body, rest) = first_part(body);
-        let request = Request { request_id: id.clone(), n: None, remaining_ms: None, body };
+        let request = Request { request_id: id.clone(), n: None, remaining_ms: None, logical_id, target, body };
         let what = What::Request { request, rest, next_part: 1, sent: false };
         let deadline = ledger_deadline(&who, deadline);
         self.calls.open(id, deadline, Waiting { studio, who, what });
@@ -144,6 +127,9 @@ impl Bridge {
             // A plugin cannot know the id of what was not sent, unless it guesses.
             Some(_) => return,
             None => return self.late_result(now, from, result),
+        }
+        if self.awaits_play(&id, &result.status) {
+            return self.leave_lane(now, from, &id);
         }
         let Some(Waiting { studio, who, what }) = self.calls.settle(&id) else { return };
         let What::Request { request, .. } = what else { unreachable!("looked at above") };
@@ -215,6 +201,7 @@ impl Bridge {
                 self.drop_review(&review, &error.message);
                 self.finish(who, Err(error.not_sent()), Ran::Never);
             }
+            (who, What::Play(_)) => self.finish(who, Err(error.clone()), Ran::Unknown),
             (who, What::Run(run)) if self.let_run_go(&run) => {
                 self.late.insert_run(studio, id.clone(), operation_of(&who));
                 self.finish(who, Err(error.clone().ask_get_call(id.as_str())), Ran::Unknown);
@@ -256,23 +243,30 @@ impl Bridge {
         // Runs first, while it can still be seen what they were at.
         expired.sort_by_key(|(_, waiting)| !matches!(waiting.what, What::Run(_)));
         for (id, waiting) in expired {
-            let (studio, name) = (waiting.studio, self.studio_name(waiting.studio));
+            let (studio, name) = (waiting.studio, self.name_of(&waiting));
             let error = match &waiting.what {
                 What::Request { sent: true, .. } => {
                     let told = self.cancel(&id, studio, CancelReason::Timeout);
-                    ToolError::outcome_unknown(
-                        &name,
-                        if told { "its deadline passed, and Studio was told to end it" } else { "its deadline passed" },
-                    )
+                    ToolError::outcome_unknown(&name, self.after_deadline(studio, told))
                 }
                 What::Request { sent: false, .. } => never_sent(&name, "its deadline passed before its turn came"),
                 What::Run(run) => self.late_run(run, &name),
                 What::Review(_) => late_review(),
                 What::CatchUp(_) => late_catch_up(&name),
+                What::Play(goal) => late_play(&name, *goal),
             };
             self.lanes.give_up(studio, &id);
             self.fail_waiting(&id, waiting, &error);
             self.tell_places(studio);
+        }
+    }
+
+    fn after_deadline(&self, studio: StudioKey, told: bool) -> &'static str {
+        let is_level0 = self.studios.get(studio).is_some_and(|studio| !studio.is_level1());
+        match (told, is_level0) {
+            (true, _) => "its deadline passed, and Studio was told to end it",
+            (false, true) => "its deadline passed; its plugin knows no cancel, and further changes do not wait for it",
+            (false, false) => "its deadline passed",
         }
     }
 
@@ -297,6 +291,7 @@ impl Bridge {
                 What::Run(_) => {}
                 What::Review(review) => self.drop_review(&review, "the agent does not wait any more"),
                 What::Request { .. } | What::CatchUp(_) => self.lanes.give_up(studio, &id),
+                What::Play(_) => {}
             }
             self.settle(caller, Err(ToolError::cancelled()));
             self.tell_places(studio);
@@ -338,6 +333,10 @@ pub(super) fn late_review() -> ToolError {
     ToolError::new(ErrorCode::TimedOut, what, "call again when somebody can answer")
 }
 
+fn bare_tool(name: &str) -> RequestBody {
+    RequestBody::Tool { name: name.to_owned(), args: Value::Object(serde_json::Map::new()) }
+}
+
 /// It was not sent, and will not be.
 pub(super) fn never_sent(studio: &str, why: &str) -> ToolError {
     ToolError::new(
@@ -363,6 +362,10 @@ pub(super) fn ledger_deadline(who: &Waiter, deadline: Moment) -> Moment {
 pub(super) fn unwrap_outcome<T>(outcome: Result<Outcome<T>, String>) -> Result<T, ToolError> {
     match outcome {
         Ok(Outcome::Success(value)) => Ok(value),
+        // It ran: the plugin says so of a result that it could not keep.
+        Ok(Outcome::Failure { code: Some(code), message }) if code == "lost" => {
+            Err(ToolError::new(ErrorCode::OutcomeUnknown, message, "it ran: read Studio's state, and return less"))
+        }
         Ok(Outcome::Failure { code, message }) => {
             let code =
                 code.and_then(|code| serde_json::from_value(Value::String(code)).ok()).unwrap_or(ErrorCode::Failed);

@@ -4,11 +4,12 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{Answer, Call, CallerId, PlacePolicy};
 use crate::core::{
-    agreement::Kept,
+    agreement::{Kept, News},
     error::ToolError,
     ids::{InstanceId, NodeId, OperationId, RequestId, ReviewId, RunId},
     journal::Entry,
     operations::{Intent, Intention, Outcome},
+    play::OwnerId,
     protocol::{FrameError, Patch, PluginFrame, ServerFrame, TreePart},
     review::Review,
     studios::LinkId,
@@ -92,6 +93,8 @@ pub enum Event {
         place: InstanceId,
         /// What the store knows of it.
         kept: Vec<Kept>,
+        /// Runs in it of which nobody saw the end, oldest first.
+        cut_off: Vec<Entry>,
     },
     /// The answer to [`Effect::Work`].
     Worked {
@@ -118,10 +121,17 @@ pub enum Event {
         /// The text in the tree; `None`: there is none.
         source: Option<String>,
     },
+    /// The answer to [`Effect::Record`] and [`Effect::Recover`]: it is on the disk, or cannot be.
+    Recorded {
+        /// The request that had this outcome.
+        request: RequestId,
+    },
     /// The project's place lists were read again.
     Places(PlacePolicy),
     /// Official plugins have live sockets, or have none any more.
     Official(bool),
+    /// A client of ours is gone.
+    OwnerLeft(OwnerId),
     /// Time has passed.
     Tick,
     /// The server stops.
@@ -220,7 +230,7 @@ pub enum Effect {
         /// In which place.
         place: InstanceId,
         /// What is new.
-        news: Vec<Kept>,
+        news: Vec<News>,
     },
     /// A place that was never published has been, so it has another name.
     MovePlace {
@@ -259,8 +269,18 @@ pub enum Effect {
     Record {
         /// Which.
         operation: OperationId,
+        /// Its request, for [`Event::Recorded`].
+        request: RequestId,
         /// `None`: it provably never ran.
         outcome: Option<Outcome>,
+    },
+    /// A result came that this server did not ask for: if a server before it did, for an operation without
+    /// an outcome, keep it as that.
+    Recover {
+        /// The request that it names, for [`Event::Recorded`].
+        request: RequestId,
+        /// What it says.
+        outcome: Outcome,
     },
     /// A line of a Studio's output.
     Output {
@@ -289,6 +309,8 @@ pub enum Work {
         /// Which.
         undo: Undo,
     },
+    /// Say whether files could be written.
+    Check(Vec<FileWrite>),
     /// Write files.
     Write(Vec<FileWrite>),
     /// Keep what was agreed, and finish the entry.
@@ -296,7 +318,7 @@ pub enum Work {
         /// In which place.
         place: InstanceId,
         /// What is new.
-        news: Vec<Kept>,
+        news: Vec<News>,
         /// The entry's id.
         journal: u64,
         /// With what became of each change.
@@ -313,6 +335,8 @@ pub enum Worked {
     Begun(Begun),
     /// The entry, or why it cannot be had.
     Recalled(Result<Recalled, String>),
+    /// What stands in the way of each, if anything does; in the order of the writes.
+    Checked(Vec<Option<Wrote>>),
     /// In the order of the writes.
     Written(Vec<Wrote>),
     /// It is kept, or why not.

@@ -3,6 +3,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use serde_json::Value;
+
 use super::{
     Answer, Bridge, Effect, What,
     operations::{Ran, kept},
@@ -102,17 +104,29 @@ impl Bridge {
     /// A result came for a call that is over, or never was.
     pub(super) fn late_result(&mut self, now: Moment, from: StudioKey, result: PluginResult) {
         let id = result.request_id.clone();
-        if let Some(LateCall { studio, body: Some(body), .. }) = self.late.calls.get(&id) {
-            let outcome = self.read_answer(*studio, body, result);
-            self.late_outcome(&id, outcome);
-        }
+        let outcome = match self.late.calls.get(&id) {
+            Some(LateCall { studio, body: Some(body), .. }) => self.read_answer(*studio, body, result),
+            // Of an earlier server only operations are known, and those that are one request are tools.
+            _ => self.read_answer(from, &RequestBody::Tool { name: String::new(), args: Value::Null }, result),
+        };
+        self.late_end(from, &id, outcome);
         self.leave_lane(now, from, &id);
     }
 
+    /// A call that is over for its caller, here or in an earlier server, has come to this.
+    pub(super) fn late_end(&mut self, from: StudioKey, id: &RequestId, outcome: Result<Answer, ToolError>) {
+        match self.late.calls.get(id) {
+            Some(LateCall { body: Some(_), .. }) => self.late_outcome(id, outcome),
+            // Its plugin does not know the id of a run's entry.
+            Some(LateCall { body: None, .. }) => {}
+            None => self.recover(from, id.clone(), &outcome),
+        }
+    }
+
     fn late_outcome(&mut self, id: &RequestId, outcome: Result<Answer, ToolError>) {
-        let record = kept(&outcome);
+        let outcome_kept = kept(&outcome);
         if let Some(operation) = self.late.settle(id, CallState::Done(bounded(outcome))) {
-            self.effects.push(Effect::Record { operation, outcome: record });
+            self.effects.push(Effect::Record { operation, request: id.clone(), outcome: outcome_kept });
         }
     }
 
@@ -127,7 +141,7 @@ impl Bridge {
 
     fn late_never(&mut self, id: &RequestId) {
         if let Some(operation) = self.late.settle(id, CallState::NeverRan) {
-            self.effects.push(Effect::Record { operation, outcome: None });
+            self.effects.push(Effect::Record { operation, request: id.clone(), outcome: None });
         }
     }
 
@@ -171,6 +185,7 @@ impl Bridge {
             let tool = match &waiting.what {
                 What::Request { request, .. } => tool_of(&request.body),
                 What::Run(_) | What::Review(_) | What::CatchUp(_) => "sync",
+                What::Play(_) => "start_stop_play",
             };
             return Some(CallRecord { tool: tool.to_owned(), operation: None, state: self.state_of(&id), id });
         }

@@ -64,7 +64,8 @@ impl Bridge {
             Err(error) => return self.fail(now, &id, error, Ran::Never),
         };
         let (who, studio) = (waiting.who.clone(), waiting.studio);
-        let request = Request { request_id: id, n: None, remaining_ms: None, body: body.clone() };
+        let request =
+            Request { request_id: id, n: None, remaining_ms: None, logical_id: None, target: None, body: body.clone() };
         let mut noted = request.clone();
         if let RequestBody::Sync { cursor, .. } = &mut noted.body {
             *cursor = Some(version);

@@ -55,18 +55,19 @@ impl Bridge {
     }
 
     fn end_live_run(&mut self, now: Moment, key: StudioKey) {
+        let is_played = self.studios.get(key).is_some_and(|studio| self.is_played(studio));
         let Some(studio) = self.studios.get_mut(key) else { return };
         let Some(run) = studio.live.running() else { return };
         if self.runs.contains_key(run) {
             return;
         }
-        match studio.link.filter(|_| studio.is_ready()) {
+        match studio.link.filter(|_| studio.is_ready() && !is_played) {
             Some(link) => {
                 for seq in studio.live.ended() {
                     self.send(link, ServerFrame::Notice(Notice::Edited { seq }));
                 }
             }
-            // Nobody knows how far it came: it is compared again.
+            // Nobody knows how far it came, or a play test came between: it is compared again.
             None => studio.live.interrupted(),
         }
         self.resume_parked(now, key);

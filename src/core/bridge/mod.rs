@@ -4,8 +4,10 @@
 //! whoever owns it (the hub, or a test) carries the effects out and brings their results back as
 //! events. `now` is the time since the owner started.
 
+mod acks;
 mod bases;
 mod calls;
+mod clients;
 mod copies;
 mod events;
 mod late;
@@ -15,11 +17,14 @@ mod live;
 mod operations;
 mod places;
 mod plan_parts;
+mod play;
 mod review_faces;
 mod reviews;
 mod run_ends;
 mod run_turns;
 mod runs;
+mod standing;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod ticks;
@@ -31,6 +36,7 @@ use std::{
     time::Duration,
 };
 
+use acks::Owed;
 pub use events::{Effect, Event, Work, Worked};
 use late::Late;
 pub use late::{CallRecord, CallState};
@@ -48,10 +54,13 @@ use super::{
     ids::{NodeId, OperationId, RequestId, ReviewId, RunId, ServerId, TreeId},
     lanes::Lanes,
     operations::Claim,
+    play::{Goal, Leases, OwnerId, PlayMode},
     protocol::{HEARTBEAT, PlanOp, Request, RequestBody, ServerFrame},
     review::{ReviewAsk, ReviewReply, ReviewState},
-    studios::{LinkId, StudioKey, StudioStatus, Studios},
+    status::StudioStatus,
+    studios::{LinkId, StudioKey, Studios},
     sync::{Receipt, SyncArgs},
+    targets::Target,
     text::TextHash,
 };
 
@@ -83,6 +92,8 @@ pub enum Ask {
         args: serde_json::Value,
         /// It may change something, so it waits for its turn.
         changes: bool,
+        /// In which DataModel.
+        target: Target,
     },
     /// Studio's text of a script.
     GetScript {
@@ -92,9 +103,26 @@ pub enum Ask {
         from_draft: bool,
     },
     /// What it printed. Settled at once; a foreign plugin is asked.
-    Console(Query),
+    Console {
+        /// Which DataModel.
+        target: Target,
+        /// Which lines.
+        query: Query,
+    },
+    /// Whether it edits or plays, as the DataModel says; `None`: the one that says it of all.
+    Mode {
+        /// Which DataModel.
+        target: Option<Target>,
+    },
     /// A sync run.
     Sync(SyncArgs),
+    /// Start or end a play test.
+    Play {
+        /// What is wanted.
+        mode: PlayMode,
+        /// Who holds the lease of a test that starts.
+        owner: OwnerId,
+    },
     /// About reviews.
     Review(ReviewAsk),
     /// What became of a call, by the id of its request or operation. Settled at once.
@@ -156,8 +184,10 @@ pub struct Bridge {
     calls: Calls<Waiting>,
     operations: Operations,
     lanes: Lanes,
+    leases: Leases,
     turns: RunTurns,
     late: Late,
+    owed: Owed,
     runs: HashMap<RunId, ActiveRun>,
     reviews: Reviews,
     next_beat: Moment,
@@ -214,6 +244,8 @@ enum What {
     Review(ReviewId),
     /// The disk is read before this is sent.
     CatchUp(RequestBody),
+    /// The plugin does it; the DataModels must still say so.
+    Play(Goal),
 }
 
 impl Bridge {
@@ -227,8 +259,10 @@ impl Bridge {
             calls: Calls::default(),
             operations: Operations::default(),
             lanes: Lanes::default(),
+            leases: Leases::default(),
             turns: RunTurns::default(),
             late: Late::default(),
+            owed: Owed::default(),
             runs: HashMap::new(),
             reviews: Reviews::default(),
             next_beat: HEARTBEAT,
@@ -256,15 +290,18 @@ impl Bridge {
             Event::CaughtUp { run, result } => self.caught_up(now, &run, result),
             Event::Looked { run, views } => self.looked(now, &run, views),
             Event::Intended { operation, intention } => self.intended(now, &operation, intention),
-            Event::BasesLoaded { place, kept } => self.bases_loaded(now, &place, kept),
+            Event::Recorded { request } => self.recorded(&request),
+            Event::BasesLoaded { place, kept, cut_off } => self.bases_loaded(now, &place, kept, &cut_off),
             Event::Worked { run, done } => self.worked(now, &run, done),
             Event::FileRead { link, review, id, source } => self.file_read(link, review, id, source),
             Event::Places(places) => self.apply_places(now, places),
             Event::Tick => self.tick(now),
+            Event::OwnerLeft(owner) => self.leases.owner_left(owner, now),
             Event::Official(linked) => self.official = linked,
             Event::Shutdown => self.shutdown(),
         }
         self.end_answers();
+        self.play_turn();
         self.live_turn(now);
         std::mem::take(&mut self.effects)
     }

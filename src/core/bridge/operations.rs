@@ -7,6 +7,7 @@ use super::{
     Answer, Ask, Bridge, CallerId, Effect, Waiter, Waiting, What,
     calls::{late_review, never_sent},
     level0::late_catch_up,
+    play::late_play,
 };
 use crate::core::{
     calls::Moment,
@@ -141,8 +142,9 @@ impl Bridge {
             Ran::Never => Some(None),
             Ran::Unknown => None,
         };
-        if let Some(outcome) = record {
-            self.effects.push(Effect::Record { operation: id.clone(), outcome });
+        let request = self.operations.0.get(id).map(|active| active.request.clone());
+        if let Some((outcome, request)) = record.zip(request) {
+            self.effects.push(Effect::Record { operation: id.clone(), request, outcome });
         }
         let outcome = match ran {
             Ran::Unknown => outcome.map_err(|error| error.ask_get_call(id.as_str())),
@@ -188,7 +190,7 @@ impl Bridge {
         let Some((waiting, _)) = waiting else {
             return never_sent("Studio", "its deadline passed before it could be noted that it was meant");
         };
-        let name = self.studio_name(waiting.studio);
+        let name = self.name_of(waiting);
         match &waiting.what {
             What::Request { sent: true, .. } => {
                 ToolError::outcome_unknown(&name, "its deadline passed").ask_get_call(id.as_str())
@@ -197,6 +199,7 @@ impl Bridge {
             What::Run(run) => self.late_run(run, &name).ask_get_call(id.as_str()),
             What::Review(_) => late_review(),
             What::CatchUp(_) => late_catch_up(&name),
+            What::Play(goal) => late_play(&name, *goal),
         }
     }
 
@@ -211,13 +214,14 @@ impl Bridge {
                 self.cancel(&request, studio, reason);
             }
             What::Run(run) if self.changes_something(run) => {}
+            What::Play(_) => {}
             What::Request { .. } | What::Run(_) | What::Review(_) | What::CatchUp(_) => {
                 let Some(waiting) = self.calls.settle(&request) else { return };
                 self.lanes.give_up(waiting.studio, &request);
                 match &waiting.what {
                     What::Run(run) => self.forget_run(run),
                     What::Review(review) => self.drop_review(review, "the agent does not wait any more"),
-                    What::Request { .. } | What::CatchUp(_) => {}
+                    What::Request { .. } | What::CatchUp(_) | What::Play(_) => {}
                 }
                 self.operation_over(id, Err(ToolError::cancelled()), Ran::Never);
                 self.tell_places(waiting.studio);

@@ -246,6 +246,7 @@ impl Bridge {
         }
         self.advance(now, id, |run, agreement| match done {
             Worked::Merged(merged) => run.merged(merged, agreement),
+            Worked::Checked(found) => run.checked(found, agreement),
             Worked::Begun(begun) => run.begun(begun, agreement),
             Worked::Recalled(recalled) => run.recalled(recalled, agreement),
             Worked::Written(wrote) => run.written(wrote, agreement),
@@ -285,6 +286,7 @@ impl Bridge {
                 let place = place.unwrap_or_else(|| InstanceId::from(""));
                 self.effects.push(Effect::Work { run, work: Work::Recall { place, undo } });
             }
+            Step::Check(writes) => self.effects.push(Effect::Work { run, work: Work::Check(writes) }),
             Step::Begin(draft) => self.begin_entry(id, draft),
             Step::Write(writes) => {
                 self.set_stage(id, Stage::Changes);

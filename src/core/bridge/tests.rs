@@ -8,8 +8,10 @@ mod live;
 mod loss;
 mod model;
 mod operations;
+mod play;
 mod reviews;
 mod runs;
+mod targets;
 mod trees;
 mod turns;
 
@@ -33,6 +35,7 @@ use crate::core::{
     protocol::{Node, Patch, PatchOp, PluginFrame, TreePart},
     studios::LinkId,
     sync::{Begun, SyncArgs, SyncStatus},
+    targets::Target,
     text::TextHash,
 };
 
@@ -51,6 +54,8 @@ struct Rig {
     callers: u64,
     /// How many ids were made.
     made: Arc<AtomicU64>,
+    /// The store says at once that an outcome is kept.
+    keeps: bool,
 }
 
 fn new_bridge(server: &str, places: PlacePolicy, made: &Arc<AtomicU64>) -> Bridge {
@@ -77,7 +82,7 @@ impl Rig {
     fn serving(places: PlacePolicy) -> Self {
         let made = Arc::default();
         let bridge = new_bridge(SERVER, places, &made);
-        Self { bridge, server: SERVER.to_owned(), now: Moment::ZERO, links: 0, callers: 0, made }
+        Self { bridge, server: SERVER.to_owned(), now: Moment::ZERO, links: 0, callers: 0, made, keeps: true }
     }
 
     /// The server is killed and started again: another process, which knows nothing.
@@ -95,7 +100,9 @@ impl Rig {
         while let Some(event) = events.pop_front() {
             for effect in self.bridge.handle(self.now, event) {
                 match effect {
-                    Effect::LoadBases { place } => events.push_back(Event::BasesLoaded { place, kept: vec![] }),
+                    Effect::LoadBases { place } => {
+                        events.push_back(Event::BasesLoaded { place, kept: vec![], cut_off: vec![] })
+                    }
                     Effect::Remember { .. }
                     | Effect::MovePlace { .. }
                     | Effect::CutOff { .. }
@@ -107,7 +114,14 @@ impl Rig {
                     Effect::Work { run, work: Work::Conclude { .. } } => {
                         events.push_back(Event::Worked { run, done: Worked::Concluded(Ok(())) });
                     }
-                    other => out.0.push(other),
+                    other => {
+                        if let Effect::Record { request, .. } | Effect::Recover { request, .. } = &other
+                            && self.keeps
+                        {
+                            events.push_back(Event::Recorded { request: request.clone() });
+                        }
+                        out.0.push(other);
+                    }
                 }
             }
         }
@@ -315,12 +329,12 @@ fn with(base: Value, more: Value) -> Value {
 }
 
 fn run_code() -> Ask {
-    Ask::Tool { name: "run_code", args: json!({"command": "return 1"}), changes: true }
+    Ask::Tool { name: "run_code", args: json!({"command": "return 1"}), changes: true, target: Target::Edit }
 }
 
 /// As [`run_code`], of a tool that changes nothing.
 fn look() -> Ask {
-    Ask::Tool { name: "look", args: json!({"at": "it"}), changes: false }
+    Ask::Tool { name: "look", args: json!({"at": "it"}), changes: false, target: Target::Edit }
 }
 
 fn success(request: &str, response: &Value) -> Value {
@@ -347,6 +361,7 @@ fn script(id: u128, text: &str) -> Node {
         name: format!("Script{id}"),
         class_name: "ModuleScript".into(),
         ignore_unknown: false,
+        properties: Default::default(),
         hash: Some(TextHash::of(text)),
     }
 }

@@ -19,20 +19,26 @@ impl Bridge {
         let silences = self.studios.iter().filter_map(silent_at);
         let beat = (!self.links.is_empty()).then_some(self.next_beat);
         let all = hellos.chain(graces).chain(silences).chain(beat).chain(self.calls.next_deadline());
-        let all = all.chain(self.operations.next_deadline()).chain(self.reviews.next_deadline());
+        let all =
+            all.chain(self.operations.next_deadline()).chain(self.leases.next_expiry()).chain(self.lanes.next_end());
+        let all = all.chain(self.reviews.next_deadline());
         all.min().unwrap_or(Moment::MAX)
     }
 
     pub(super) fn tick(&mut self, now: Moment) {
         self.expire_reviews(now);
         self.expire_calls(now);
+        self.leases.expire(now);
         self.expire_hellos(now);
         self.expire_graces(now);
         self.drop_silent(now);
         if now >= self.next_beat {
             self.next_beat = now + HEARTBEAT;
             self.heartbeat(now);
+            self.forget_rivals(now);
+            self.tell_all_standings();
         }
+        self.free_level0_lanes(now);
     }
 
     pub(super) fn expire_hellos(&mut self, now: Moment) {
@@ -58,6 +64,7 @@ impl Bridge {
         for key in gone {
             let name = self.studio_name(key);
             let why = format!("its link was lost and did not come back within {} s", GRACE.as_secs());
+            self.hand_on_play(key);
             self.fail_all_of(key, &ToolError::outcome_unknown(&name, &why));
             self.leave(key, &why);
         }

@@ -92,7 +92,7 @@ impl Bridge {
     /// Patches were lost: every Studio takes the whole tree again.
     pub(super) fn restart_trees(&mut self) {
         let mut linked = Vec::new();
-        for studio in self.studios.iter_mut().filter(|studio| studio.is_level1()) {
+        for studio in self.studios.iter_mut().filter(|studio| studio.takes_tree()) {
             studio.tree = TreeState::wanted();
             linked.extend(studio.link);
         }

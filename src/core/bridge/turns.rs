@@ -7,7 +7,8 @@ use crate::core::{
     ids::RequestId,
     lanes::Holder,
     protocol::{Request, RequestBody, ServerFrame},
-    studios::{Busy, StudioKey},
+    status::Busy,
+    studios::{DataModel, StudioKey},
 };
 
 impl Bridge {
@@ -24,7 +25,8 @@ impl Bridge {
             return false;
         };
         let studio = *studio;
-        if self.lanes.enter(studio, id.clone(), tool_of(&request.body), now) {
+        let data_model = DataModel { studio, client: request.logical_id.clone() };
+        if self.lanes.enter(data_model, id.clone(), tool_of(&request.body), now) {
             return true;
         }
         let before = self.lanes.before(studio, id).unwrap_or_default();
@@ -36,12 +38,13 @@ impl Bridge {
         let Some((waiting, deadline)) = self.calls.get(id) else { return };
         let (key, deadline) = (waiting.studio, self.patience_of(waiting, deadline));
         let Some(studio) = self.studios.get_mut(key) else { return };
-        let (n, remaining_ms) = if studio.is_level1() {
+        // A plugin of level 0 cannot be told to end a call, nor say that it still runs.
+        let (n, remaining_ms, until) = if studio.is_level1() {
             let n = studio.next_n;
             studio.next_n += 1;
-            (Some(n), Some(millis(deadline.saturating_sub(now))))
+            (Some(n), Some(millis(deadline.saturating_sub(now))), None)
         } else {
-            (None, None)
+            (None, None, Some(deadline))
         };
         let link = studio.link;
         let Some(Waiting { what: What::Request { request, sent, .. }, .. }) = self.calls.get_mut(id) else { return };
@@ -49,7 +52,7 @@ impl Bridge {
         request.n = n;
         request.remaining_ms = remaining_ms;
         let request = request.clone();
-        self.lanes.sent(key, id, n);
+        self.lanes.sent(key, id, n, until);
         self.plan_goes_out(id);
         if let Some(link) = link {
             self.send(link, ServerFrame::Request(request));
@@ -99,15 +102,27 @@ impl Bridge {
         }
     }
 
-    /// The lane is held by a call that nobody waits for: it is free, unless the plugin is at it.
+    /// The deadlines of calls at level 0 end their turns, or one lost result would hold up all changes.
+    pub(super) fn free_level0_lanes(&mut self, now: Moment) {
+        for (studio, request) in self.lanes.overdue(now) {
+            self.leave_lane(now, studio, &request);
+        }
+    }
+
+    /// A lane is held by a call that nobody waits for: it is free, unless the plugin is at it.
     pub(super) fn free_lane(
         &mut self,
         now: Moment,
         key: StudioKey,
         is_there: impl Fn(&RequestId, Option<u64>) -> bool,
     ) {
-        let Some(Holder { request, n, .. }) = self.lanes.holder(key).cloned() else { return };
-        if self.calls.get(&request).is_none() && !is_there(&request, n) {
+        let over = |bridge: &Self| {
+            let is_over =
+                |Holder { request, n, .. }: &&Holder| bridge.calls.get(request).is_none() && !is_there(request, *n);
+            bridge.lanes.holders(key).find(is_over).map(|holder| holder.request.clone())
+        };
+        // The next one may be over as well.
+        while let Some(request) = over(self) {
             self.leave_lane(now, key, &request);
         }
     }
@@ -119,7 +134,7 @@ impl Bridge {
             .settle_where(|call| call.studio == key && matches!(call.what, What::Request { sent: false, .. }));
         for (id, waiting) in unsent {
             self.lanes.give_up(key, &id);
-            let error = ToolError::reconnecting(&self.studio_name(key));
+            let error = ToolError::reconnecting(&self.name_of(&waiting));
             self.fail_waiting(&id, waiting, &error);
         }
         self.fail_unsent_runs(key);
@@ -127,9 +142,10 @@ impl Bridge {
 
     /// Tell everyone in the queue how many are before them.
     pub(super) fn tell_places(&mut self, studio: StudioKey) {
-        let queue: Vec<RequestId> = self.lanes.queue(studio).cloned().collect();
-        for (before, id) in (1..).zip(&queue) {
-            self.tell_place(id, before);
+        let queue: Vec<(usize, RequestId)> =
+            self.lanes.queues(studio).map(|(before, id)| (before, id.clone())).collect();
+        for (before, id) in queue {
+            self.tell_place(&id, before);
         }
     }
 
@@ -152,15 +168,15 @@ impl Bridge {
         }
     }
 
-    /// What `status` says of a Studio's lane.
-    pub(super) fn busy(&self, now: Moment, studio: StudioKey) -> Option<Busy> {
-        let holder = self.lanes.holder(studio)?;
+    /// What `status` says of a DataModel's lane.
+    pub(super) fn busy(&self, now: Moment, data_model: &DataModel) -> Option<Busy> {
+        let (holder, queued) = self.lanes.holder(data_model)?;
         let call = self.operations.find(holder.request.as_str());
         Some(Busy {
             tool: holder.tool.clone(),
             call: call.map_or_else(|| holder.request.to_string(), |(operation, _, _)| operation.to_string()),
             seconds: now.saturating_sub(holder.since).as_secs(),
-            queued: self.lanes.queue(studio).count(),
+            queued,
         })
     }
 }

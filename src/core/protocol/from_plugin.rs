@@ -6,13 +6,16 @@ use serde_json::{Map, Value};
 
 use super::{
     MAX_FRAME_BYTES,
+    clients::{Attach, Detach},
     fields::read_fields,
     hello::{Hello, whole_number},
+    request_id::find_request_id,
     results::{Fact, PluginResult},
 };
 use crate::core::{
-    ids::{NodeId, OpId, RequestId, ReviewId, TreeId},
+    ids::{LogicalId, NodeId, OpId, RequestId, ReviewId, TreeId},
     review::{ChangeChoice, Choice, ReviewAnswer},
+    targets::Target,
 };
 
 /// Anything that a plugin sends.
@@ -26,6 +29,22 @@ pub enum PluginFrame {
         message: String,
         /// `Enum.MessageType`: 0 output, 1 info, 2 warning, 3 error.
         level: u8,
+        /// The play client that printed it; absent: the DataModel of the link.
+        logical_id: Option<LogicalId>,
+    },
+    /// A play client answers through this play server from now on. Said again after each welcome.
+    Attach {
+        /// Which.
+        logical_id: LogicalId,
+        /// What it is called: `client`, or the name that it had before.
+        role: Option<Target>,
+        /// Whose client it is.
+        player: String,
+    },
+    /// A play client is gone.
+    Detach {
+        /// Which.
+        logical_id: LogicalId,
     },
     /// The one result of a request.
     Result(PluginResult),
@@ -158,9 +177,14 @@ impl PluginFrame {
         Ok(match kind {
             "hello" => Self::Hello(Box::new(read_hello(fields)?)),
             "roblox_log" => {
-                let Log { message, level } = read(kind, fields)?;
-                Self::RobloxLog { message, level }
+                let Log { message, level, logical_id } = read(kind, fields)?;
+                Self::RobloxLog { message, level, logical_id }
             }
+            "attach" => {
+                let Attach { logical_id, role, player } = read(kind, fields)?;
+                Self::Attach { logical_id, role, player }
+            }
+            "detach" => Self::Detach { logical_id: read::<Detach>(kind, fields)?.logical_id },
             "cancelled" => Self::Cancelled { request_id: read::<Named>(kind, fields)?.request_id },
             "stillRunning" => Self::StillRunning { request_id: read::<Named>(kind, fields)?.request_id },
             "taken" => {
@@ -199,9 +223,12 @@ impl PluginFrame {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Log {
     message: String,
     level: u8,
+    #[serde(default)]
+    logical_id: Option<LogicalId>,
 }
 
 #[derive(Deserialize)]
@@ -302,41 +329,4 @@ fn read_result(mut fields: Map<String, Value>) -> Result<PluginResult, String> {
     };
     let (request_id, status) = (text("requestId")?.into(), text("status")?);
     Ok(PluginResult { request_id, status, fields })
-}
-
-/// Make out the request of a frame that is not JSON, so that its caller gets the error. Only a
-/// field of the frame itself counts: one deeper down may be the id of another call.
-fn find_request_id(text: &str) -> Option<RequestId> {
-    let mut depth = 0;
-    let mut rest = text.chars();
-    while let Some(char) = rest.next() {
-        match char {
-            '{' | '[' => depth += 1,
-            '}' | ']' => depth -= 1,
-            '"' => {
-                let string = rest_of_string(&mut rest);
-                if depth == 1
-                    && string == "requestId"
-                    && let Some(value) = rest.as_str().trim_start().strip_prefix(':')
-                {
-                    let (id, _) = value.trim_start().strip_prefix('"')?.split_once('"')?;
-                    return (id.len() <= 64).then(|| RequestId::from(id));
-                }
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-/// What stands before the closing quote, escapes as they are.
-fn rest_of_string(chars: &mut std::str::Chars<'_>) -> String {
-    let mut escaped = false;
-    chars
-        .take_while(|char| {
-            let ends = *char == '"' && !escaped;
-            escaped = *char == '\\' && !escaped;
-            !ends
-        })
-        .collect()
 }

@@ -8,20 +8,23 @@
 //! Two levels share the socket. Level 0 is any plugin that says hello without `protocol`; it gets
 //! no frame that it does not know. Level 1 is ours.
 
+mod clients;
 mod fields;
 mod from_plugin;
 mod hello;
 mod plan;
+mod request_id;
 mod results;
 mod review;
 mod to_plugin;
 mod tree;
+mod weight;
 
 use std::time::Duration;
 
 pub use from_plugin::{FrameError, PluginFrame};
 pub use hello::{Hello, HelloLevel1, Role};
-pub use plan::{Expected, PlanOp};
+pub use plan::{Expected, PlanOp, Whose};
 pub use results::{Below, Fact, FactKind, OpResult, OpStatus, Outcome, PluginResult};
 pub use review::{ReviewFrame, ReviewLine};
 pub use to_plugin::{

@@ -10,6 +10,7 @@ use super::{
 use crate::core::{
     ids::{NodeId, OpId, TempId},
     text::TextHash,
+    values::{self, Properties},
 };
 
 /// One step of a plan.
@@ -25,6 +26,15 @@ pub enum PlanOp {
         /// Guard: the hash that the text must still have.
         expect: TextHash,
     },
+    /// Set properties, attributes and tags.
+    SetProperties {
+        /// Of which instance.
+        id: NodeId,
+        /// The new values.
+        properties: Properties,
+        /// Guard: what each of them must still be.
+        expect: Properties,
+    },
     /// Make an instance that the tree has and the DataModel lacks.
     Add {
         /// Below which node.
@@ -32,19 +42,21 @@ pub enum PlanOp {
         /// What.
         node: NewNode,
     },
-    /// Take an instance that only Studio has out of the DataModel, with all below it.
+    /// Take an instance out of the DataModel, with all below it.
     Remove {
         /// Which.
-        temp_id: TempId,
+        #[serde(flatten)]
+        of: Whose,
         /// Guard: what it and all below it must still be.
         expect: Expected,
     },
-    /// Make an instance that only Studio has the one of a node: its name and its parent change, it
-    /// and all below it stay the same instances.
+    /// Give an instance another name and parent; it and all below it stay the same instances.
     Rename {
-        /// Which.
-        temp_id: TempId,
-        /// The node that it is from then on.
+        /// One that only Studio has, and that is the one of node `id` from then on. Absent: it is
+        /// the one of node `id`, and no node's from then on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        temp_id: Option<TempId>,
+        /// The node.
         id: NodeId,
         /// Below which node.
         parent: NodeId,
@@ -55,7 +67,32 @@ pub enum PlanOp {
     },
 }
 
-/// What an instance that only Studio has must still be: its fact, as it was reported.
+/// Names an instance in Studio.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+pub enum Whose {
+    /// One that only Studio has.
+    Extra {
+        /// As its fact names it.
+        temp_id: TempId,
+    },
+    /// The one of a node.
+    Node {
+        /// Which.
+        id: NodeId,
+    },
+}
+
+impl From<&Whose> for OpId {
+    fn from(whose: &Whose) -> Self {
+        match whose {
+            Whose::Extra { temp_id } => temp_id.clone().into(),
+            Whose::Node { id } => (*id).into(),
+        }
+    }
+}
+
+/// What an instance must still be, with all below it, in any order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Expected {
@@ -106,9 +143,22 @@ impl PlanOp {
     /// What the plugin's result of this step is about.
     pub fn subject(&self) -> OpId {
         match self {
-            Self::SetSource { id, .. } => (*id).into(),
+            Self::SetSource { id, .. } | Self::SetProperties { id, .. } => (*id).into(),
             Self::Add { node, .. } => node.id.into(),
-            Self::Remove { temp_id, .. } | Self::Rename { temp_id, .. } => temp_id.clone().into(),
+            Self::Remove { of, .. } => of.into(),
+            Self::Rename { temp_id: Some(temp_id), .. } => temp_id.clone().into(),
+            Self::Rename { temp_id: None, id, .. } => (*id).into(),
+        }
+    }
+
+    /// Its name on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::SetSource { .. } => "setSource",
+            Self::SetProperties { .. } => "setProperties",
+            Self::Add { .. } => "add",
+            Self::Remove { .. } => "remove",
+            Self::Rename { .. } => "rename",
         }
     }
 
@@ -117,10 +167,12 @@ impl PlanOp {
         fn node(new: &NewNode) -> usize {
             160 + new.name.len()
                 + new.source.as_ref().map_or(0, String::len)
+                + values::weight(&new.properties)
                 + new.children.iter().map(node).sum::<usize>()
         }
         match self {
             Self::SetSource { source, .. } => 160 + source.len(),
+            Self::SetProperties { properties, expect, .. } => 160 + values::weight(properties) + values::weight(expect),
             Self::Add { node: new, .. } => 80 + node(new),
             Self::Remove { expect, .. } => 80 + expect.weight(),
             Self::Rename { name, expect, .. } => 160 + name.len() + expect.weight(),

@@ -7,6 +7,7 @@ use super::fields::read_fields;
 use crate::core::{
     ids::{NodeId, OpId, RequestId, TempId},
     text::TextHash,
+    values::Properties,
 };
 
 /// The one result of a request.
@@ -77,12 +78,16 @@ pub struct Fact {
     pub path: String,
     /// The class in Studio (for `missing`: in the tree).
     pub class_name: String,
-    /// For scripts in Studio: the hash of their text there.
+    /// For scripts in Studio: the hash of their text there. Absent from `differs` where the text
+    /// is equal and only properties differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub studio_hash: Option<TextHash>,
     /// Studio's text is an unsaved editor draft.
     #[serde(default)]
     pub is_draft: bool,
+    /// For `differs`: what Studio has of the properties that are not as the files specify.
+    #[serde(default, skip_serializing_if = "Properties::is_empty")]
+    pub properties: Properties,
     /// For `extra`: everything below it, depth first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subtree: Option<Vec<Below>>,
@@ -116,6 +121,11 @@ pub(super) fn is_false(value: &bool) -> bool {
 }
 
 impl Fact {
+    /// Whatever text it has is the same on both sides; properties differ.
+    pub fn is_of_properties(&self) -> bool {
+        self.kind == FactKind::Differs && self.studio_hash.is_none() && !self.properties.is_empty()
+    }
+
     /// It says which node it is about, where it is about one.
     pub fn is_whole(&self) -> bool {
         self.kind == FactKind::Extra || self.id.is_some()
@@ -126,7 +136,7 @@ impl Fact {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FactKind {
-    /// A script's text is another.
+    /// A script's text is another, or properties are.
     Differs,
     /// The tree has it, Studio lacks it, and so all below it.
     Missing,
@@ -141,6 +151,9 @@ pub struct OpResult {
     /// What the step was about: the instance that only Studio had where the step named one, else
     /// the node.
     pub id: OpId,
+    /// The step's `op`: of one node the text and the properties may be set by two steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op: Option<String>,
     /// Done or not.
     pub status: OpStatus,
     /// For scripts: the hash of the text that Studio has now.

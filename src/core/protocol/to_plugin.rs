@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Patch, TreePart, hello::Role, plan::PlanOp, results::is_false, review::ReviewFrame};
-use crate::core::ids::{InstanceId, NodeId, OpId, RequestId, ReviewId, RunId, ServerId, TempId, TreeId};
+use crate::core::{
+    ids::{InstanceId, LogicalId, NodeId, OpId, RequestId, ReviewId, RunId, ServerId, TempId, TreeId},
+    targets::Target,
+};
 
 /// Anything that the server sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,6 +58,23 @@ pub enum Notice {
         request_id: RequestId,
         /// What became of the result.
         disposition: AckDisposition,
+    },
+    /// Answers `attach`. Level 1.
+    Attached {
+        /// Which client.
+        logical_id: LogicalId,
+        /// What it is called from now on.
+        role: Target,
+    },
+    /// How this Studio stands, when that has changed; at most with every heartbeat. Level 1.
+    Status {
+        /// How many callers wait for it.
+        agents: usize,
+        /// How many requests it has not answered.
+        pending: usize,
+        /// Another window wants this place and is refused; for the person at the screen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rival: Option<String>,
     },
     /// What an `edit` told is dealt with; the plugin need not send it again. Level 1.
     Edited {
@@ -198,6 +218,12 @@ pub struct Request {
     /// Milliseconds until the caller gives up. Level 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining_ms: Option<u64>,
+    /// The play client that it is for; the play server on the link hands it on. Level 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logical_id: Option<LogicalId>,
+    /// The DataModel of a play test that it is for. A plugin that is not there refuses it. Level 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
     /// What is asked.
     #[serde(flatten)]
     pub body: RequestBody,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::{
     ids::{NodeId, TreeId},
     text::TextHash,
+    values::Properties,
 };
 
 /// One instance of the project's tree, without its children.
@@ -26,6 +27,9 @@ pub struct Node {
     /// For scripts: the hash of their text on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<TextHash>,
+    /// What the files specify of it.
+    #[serde(default, skip_serializing_if = "Properties::is_empty")]
+    pub properties: Properties,
 }
 
 /// `tree`: one part of the whole tree. Parents come before their children. The next part is sent
@@ -88,6 +92,9 @@ pub struct NewNode {
     /// For scripts: the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// What the files specify of it.
+    #[serde(default, skip_serializing_if = "Properties::is_empty")]
+    pub properties: Properties,
     /// What goes below it.
     #[serde(default)]
     pub children: Vec<NewNode>,

@@ -21,10 +21,8 @@ pub(super) enum Wish {
     None,
     /// This side wins.
     Forced(Forced),
-    /// It is left alone, and the line of the receipt is this.
-    Leave(Box<Decision>),
-    /// The run is not about it.
-    Nothing,
+    /// It is left alone, and the lines of the receipt are these.
+    Leave(Vec<Decision>),
 }
 
 impl Run {
@@ -65,7 +63,7 @@ impl Run {
     pub(super) fn wish(&self, overrides: &mut Overrides, fact: &Fact, view: Option<&NodeView>) -> Wish {
         let leave = |reason: &str| {
             let change = verdicts::change(fact, view, PatchType::Edit);
-            Wish::Leave(Box::new(Decision::unresolved(change, reason)))
+            Wish::Leave(vec![Decision::unresolved(change, reason)])
         };
         let asked = overrides.take(fact, view.and_then(|view| view.hash));
         let pick = match self.args.chosen.as_deref() {
@@ -73,7 +71,7 @@ impl Run {
             Some(chosen) => match chosen.of(fact) {
                 Some(_) if !self.was_shown(fact, view) => return leave(words::CHANGED_SINCE),
                 Some(pick) => Some(pick),
-                None if chosen.is_only() => return Wish::Nothing,
+                None if chosen.is_only() => return Wish::Leave(Vec::new()),
                 None => return leave(words::NOT_SHOWN),
             },
         };
@@ -99,24 +97,26 @@ impl Run {
         for decision in self.decisions.iter_mut().filter(|decision| decision.is_resolved()) {
             let Some(pick) = chosen.of_change(&decision.change) else { continue };
             let now = (decision.change.direction, decision.change.patch_type);
-            if pick.choice == Choice::Accept && now != (pick.shown.direction, pick.shown.patch_type) {
+            let shown = pick.shown.iter().any(|shown| now == (shown.direction, shown.patch_type));
+            if pick.choice == Choice::Accept && !shown {
                 decision.drop_it(words::CHANGED_SINCE);
             }
         }
     }
 }
 
-/// The line of a change that a person wants to be left alone, as it was shown.
+/// The lines of what a person wants to be left alone, as they were shown. A rename is one line and
+/// two differences, and a node that differs in its text and in its properties is the other way round.
 fn left_alone(pick: &Pick, fact: &Fact) -> Wish {
-    // A rename is one change and two differences.
-    if pick.shown.id.is_some() && fact.kind == FactKind::Extra {
-        return Wish::Nothing;
-    }
-    let reason = match pick.shown.direction {
-        Direction::Unresolved => pick.shown.reason.clone().unwrap_or_default(),
-        _ => words::SKIPPED.to_owned(),
-    };
-    Wish::Leave(Box::new(Decision::unresolved(pick.shown.clone(), reason)))
+    let lines = pick.shown.iter().filter(|shown| shown.id.is_none() || fact.kind != FactKind::Extra);
+    let left = lines.map(|shown| {
+        let reason = match shown.direction {
+            Direction::Unresolved => shown.reason.clone().unwrap_or_default(),
+            _ => words::SKIPPED.to_owned(),
+        };
+        Decision::unresolved(shown.clone(), reason)
+    });
+    Wish::Leave(left.collect())
 }
 
 /// What was chosen and does not differ any more.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::decision::Decision;
 use crate::core::{
     ids::{NodeId, TempId},
-    protocol::{Fact, FactKind, PlanOp},
+    protocol::{Fact, FactKind, PlanOp, Whose},
 };
 
 /// Leave to somebody else whatever needs a place that an instance only Studio has keeps. Studio
@@ -25,7 +25,8 @@ fn leave_once(decisions: &mut [Decision], taken: &HashMap<(NodeId, &str), Vec<&F
     let leaving: HashSet<TempId> = decisions
         .iter()
         .filter_map(|decision| match &decision.op {
-            Some(PlanOp::Remove { temp_id, .. } | PlanOp::Rename { temp_id, .. }) => Some(temp_id.clone()),
+            Some(PlanOp::Remove { of: Whose::Extra { temp_id }, .. })
+            | Some(PlanOp::Rename { temp_id: Some(temp_id), .. }) => Some(temp_id.clone()),
             _ => None,
         })
         .collect();

@@ -8,6 +8,7 @@ use crate::core::{
     paths::InstanceKey,
     protocol::{MAX_FRAME_BYTES, NewNode, PlanOp},
     text::TextHash,
+    values::Properties,
 };
 
 /// A node as the tree has it at the moment of the decision.
@@ -25,10 +26,10 @@ pub struct NodeView {
     pub source: Option<String>,
     /// For scripts: the hash of the text.
     pub hash: Option<TextHash>,
+    /// What the files specify of it.
+    pub properties: Properties,
     /// The node with all below it, where that was asked for.
     pub subtree: Option<NewNode>,
-    /// It or something below it has properties or attributes that `subtree` does not carry.
-    pub has_more: bool,
 }
 
 /// What a run may do unasked.
@@ -81,6 +82,12 @@ pub struct Decision {
     pub line: Option<usize>,
     /// Where its instance stands, if that is not the place of a node.
     pub place: Option<Place>,
+    /// Its key, where neither a node nor `place` gives it.
+    pub key: Option<InstanceKey>,
+    /// Where its instance stood before it was renamed.
+    pub was: Option<Place>,
+    /// Its file is written only once this step is done.
+    pub after: Option<OpId>,
 }
 
 /// Where an instance stands.
@@ -121,6 +128,15 @@ pub enum FileWrite {
         class: String,
         /// `None`: not known yet.
         text: Option<String>,
+        /// Others lie below it: it is the `init` file of a folder of its name, made where need be.
+        holds: bool,
+    },
+    /// A folder is made, unless it is there.
+    Folder {
+        /// Relative to the project.
+        folder: String,
+        /// The instance's name.
+        name: String,
     },
 }
 
@@ -142,6 +158,14 @@ pub enum Then {
     Agree(NodeId, TextHash),
     /// This text, and nothing before.
     Made(NodeId, TextHash),
+    /// These properties.
+    Properties(NodeId, Properties),
+    /// These properties, and no such instance before.
+    MadeWith(NodeId, Properties),
+    /// The properties that they had before a run that is taken back (`None`: nothing was known).
+    RestoreProperties(NodeId, Option<Properties>),
+    /// No instance where there was one that is no script, or these properties of it again.
+    PropertiesGone(InstanceKey, Option<Properties>),
     /// Nothing.
     Absent(InstanceKey),
     /// What was at `from` is this node.
@@ -153,12 +177,15 @@ pub enum Then {
         /// With this text.
         hash: TextHash,
     },
-    /// What they had before a run that is taken back (`None`: nothing was known).
-    Restore(NodeId, Option<Side>),
-    /// This text, of which the tree has no node.
-    Gone(InstanceKey, TextHash),
-    /// Nothing is known of it any more.
-    Forget(InstanceKey),
+    /// What they had before a run that is taken back.
+    Restore {
+        /// Of this script.
+        of: Restored,
+        /// `None`: nothing was known.
+        base: Option<Side>,
+        /// What the run had made of it.
+        undone: Side,
+    },
     /// This text, at a place that the tree may not have yet.
     At {
         /// Below this node.
@@ -170,6 +197,15 @@ pub enum Then {
         /// The text.
         hash: TextHash,
     },
+}
+
+/// Whose earlier base comes back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Restored {
+    /// That of a node.
+    Node(NodeId),
+    /// That of an instance, whether or not the tree has it by then.
+    At(InstanceKey),
 }
 
 /// How much a removal removes.
@@ -194,7 +230,20 @@ impl Decision {
     /// Nothing is done about `change` so far.
     pub fn new(change: Change) -> Self {
         let (then, keeps) = (Vec::new(), Vec::new());
-        Self { change, op: None, write: None, needs: None, then, keeps, removal: None, line: None, place: None }
+        Self {
+            change,
+            op: None,
+            write: None,
+            needs: None,
+            then,
+            keeps,
+            removal: None,
+            line: None,
+            place: None,
+            key: None,
+            was: None,
+            after: None,
+        }
     }
 
     /// It is left to somebody else.
@@ -222,6 +271,10 @@ impl Decision {
     pub(super) fn then(mut self, then: Then) -> Self {
         self.then.push(then);
         self
+    }
+
+    pub(super) fn restores(self, of: Restored, base: Option<Side>, undone: Side) -> Self {
+        self.then(Then::Restore { of, base, undone })
     }
 
     pub(super) fn at(self, parent: NodeId, name: &str) -> Self {
@@ -269,10 +322,13 @@ impl Decision {
                     agreement.was_absent(*id);
                     agreement.agree(*id, *hash);
                 }
+                Then::Properties(id, properties) => agreement.agree_properties(*id, properties),
+                Then::MadeWith(id, properties) => agreement.made_with(*id, properties),
+                Then::RestoreProperties(id, base) => agreement.restore_properties(*id, base.as_ref()),
+                Then::PropertiesGone(key, properties) => agreement.agree_properties_gone(key, properties.as_ref()),
                 Then::Absent(key) => agreement.agree_gone(key, None),
-                Then::Restore(id, base) => agreement.restore(*id, *base),
-                Then::Gone(key, hash) => agreement.agree_gone(key, Some(*hash)),
-                Then::Forget(key) => agreement.forget(key),
+                Then::Restore { of: Restored::Node(id), base, undone } => agreement.restore(*id, *base, *undone),
+                Then::Restore { of: Restored::At(key), base, undone } => agreement.restore_at(key, *base, *undone),
                 Then::Renamed { from, id, hash } => agreement.renamed(from, *id, *hash),
                 Then::At { parent, name, class, hash } => agreement.agree_at(*parent, name, class, *hash),
             }

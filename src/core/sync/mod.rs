@@ -3,6 +3,7 @@
 //! ```text
 //! start -> CatchUp -> caught_up -> Compare -> compared -> Look -> looked
 //!   -> Fetch -> fetched -> Merge -> merged        what Studio's texts are needed for
+//!   -> Check -> checked                           in fastfail: could the files be written?
 //!   -> Begin -> begun                             the journal knows before anything changes
 //!   -> Apply -> applied -> Write -> written       Studio first, then the files
 //!   -> Conclude -> concluded -> Done
@@ -15,11 +16,13 @@
 mod answered;
 mod args;
 mod blocked;
+mod deciding;
 mod decision;
-mod ends;
+mod ending;
 mod merging;
 mod overrides;
 mod plan;
+mod properties;
 mod receipt;
 mod removals;
 mod renames;
@@ -39,7 +42,6 @@ pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected,
 pub use scope::{Cleared, Unasked};
 pub use undo::{Recalled, Undo};
 
-use self::answered::Wish;
 use super::{
     agreement::{Agreement, Comparison},
     ids::{NodeId, OpId, RunId},
@@ -97,6 +99,8 @@ pub enum Step {
     Fetch(Vec<OpId>),
     /// Merge texts, then [`Run::merged`].
     Merge(Vec<MergeJob>),
+    /// Say whether these files could be written, then [`Run::checked`]: all or nothing is wanted.
+    Check(Vec<FileWrite>),
     /// Begin an entry of the journal, then [`Run::begun`].
     Begin(Draft),
     /// Ask the plugin to carry out a plan, then [`Run::applied`].
@@ -221,9 +225,9 @@ impl Run {
     pub fn recalled(&mut self, recalled: Result<Recalled, String>, agreement: &Agreement) -> Step {
         match recalled {
             Ok(recalled) => {
-                let ids = undo::nodes(&recalled, agreement);
+                let (ids, subtrees) = undo::nodes(&recalled, agreement);
                 self.recalled = Some(recalled);
-                Step::Look { ids, subtrees: Vec::new() }
+                Step::Look { ids, subtrees }
             }
             Err(reason) => self.end(SyncStatus::Error, &reason),
         }
@@ -233,7 +237,8 @@ impl Run {
     pub fn looked(&mut self, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) -> Step {
         let facts = std::mem::take(&mut self.facts);
         let reported = scope::reported_ids(&facts, views);
-        agreement.confirm(std::mem::take(&mut self.comparison), |id| reported.contains(&id));
+        let (texts, properties) = (|id| reported.texts.contains(&id), |id| reported.properties.contains(&id));
+        agreement.confirm_each(std::mem::take(&mut self.comparison), texts, properties);
         match &self.recalled {
             Some(recalled) => self.decisions = undo::decide(recalled, &facts, views, agreement),
             None => self.decide(facts, views, agreement),
@@ -248,50 +253,6 @@ impl Run {
         let needs = self.decisions.iter().filter(wanted).filter_map(|decision| decision.needs.as_ref());
         self.to_fetch = needs.map(|needs| needs.of.clone()).collect();
         self.fetch_more(agreement)
-    }
-
-    fn decide(&mut self, facts: Vec<Fact>, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) {
-        let only = self.args.resolution.as_ref().map(|resolution| resolution.id.clone());
-        let mut overrides = answered::of_args(&mut self.args);
-        let mut decisions = Vec::new();
-        let mut extras = HashMap::new();
-        for fact in facts.iter().filter(|fact| scope::is_meant(only.as_ref(), fact)) {
-            let view = fact.id.and_then(|id| views.get(&id));
-            let forced = match self.wish(&mut overrides, fact, view) {
-                Wish::None => None,
-                Wish::Forced(forced) => Some(forced),
-                Wish::Leave(decision) => {
-                    decisions.push(*decision);
-                    continue;
-                }
-                Wish::Nothing => continue,
-            };
-            if fact.kind != FactKind::Extra {
-                decisions.extend(verdicts::about_node(fact, view, agreement, &self.rules, forced));
-                continue;
-            }
-            let parent = fact.parent.and_then(|id| views.get(&id));
-            let (mut decision, extra) = removals::about_extra(fact, parent, agreement, &self.rules, forced);
-            decision.change.fs_path = scope::lost_file(fact, parent);
-            extras.extend(extra.map(|extra| (decisions.len(), extra)));
-            decisions.push(decision);
-        }
-        renames::find(&mut decisions, &extras);
-        decisions.iter_mut().for_each(Decision::check_size);
-        removals::ask_for_many(&mut decisions, &self.rules);
-        decisions.retain(|decision| scope::is_in(self.args.paths.as_deref(), &decision.change));
-        blocked::leave_alone(&mut decisions, &facts);
-        // There is no such file; where it would be is known for the scope alone.
-        decisions
-            .iter_mut()
-            .map(|decision| &mut decision.change)
-            .filter(|change| change.id.is_none())
-            .for_each(|change| change.fs_path = None);
-        self.decisions = decisions;
-        self.rejected = overrides.finish();
-        self.rejected.extend(answered::settled_meanwhile(self.args.chosen.as_deref(), &facts));
-        self.hold_to_proposals();
-        self.note_seen(&facts, views);
     }
 
     /// All texts that were wanted are here, and merged.
@@ -310,11 +271,32 @@ impl Run {
             SyncMode::Standard | SyncMode::Manual if resolved == 0 => {
                 self.end(SyncStatus::Rejected, words::NOTHING_RESOLVED)
             }
-            SyncMode::Standard | SyncMode::Manual | SyncMode::Fastfail => {
-                let undoes = self.recalled.as_ref().map(|recalled| recalled.id);
-                Step::Begin(plan::draft(&mut self.decisions, agreement, undoes))
+            SyncMode::Standard | SyncMode::Manual if resolved == 0 => {
+                self.end(SyncStatus::Rejected, words::NOTHING_RESOLVED)
             }
+            SyncMode::Fastfail => match plan::writes(&self.decisions) {
+                writes if writes.is_empty() => self.begin(agreement),
+                writes => Step::Check(writes),
+            },
+            SyncMode::Standard | SyncMode::Manual => self.begin(agreement),
         }
+    }
+
+    /// What stands in the way of each of the writes, if anything does.
+    pub fn checked(&mut self, found: Vec<Option<Wrote>>, agreement: &Agreement) -> Step {
+        if found.iter().all(Option::is_none) {
+            return self.begin(agreement);
+        }
+        let writing = self.decisions.iter_mut().filter(|decision| decision.write.is_some());
+        for (decision, problem) in writing.zip(found) {
+            plan::note_problem(&mut decision.change, problem, "");
+        }
+        self.end(SyncStatus::FastfailUnresolved, words::CANNOT_BE_WRITTEN)
+    }
+
+    fn begin(&mut self, agreement: &Agreement) -> Step {
+        let undoes = self.recalled.as_ref().map(|recalled| recalled.id);
+        Step::Begin(plan::draft(&mut self.decisions, agreement, undoes))
     }
 
     /// The journal has the entry, or cannot keep one.
@@ -372,21 +354,6 @@ impl Run {
             }
             None => self.concluded(Ok(())),
         }
-    }
-
-    /// What was done and agreed is kept, or could not be.
-    pub fn concluded(&mut self, kept: Result<(), String>) -> Step {
-        let status = self.ended.unwrap_or(SyncStatus::Error);
-        let unresolved = self.decisions.iter().any(|decision| decision.change.result == ChangeResult::Unresolved);
-        let message = match kept {
-            Err(reason) => Some(format!("what was done could not be noted: {reason}")),
-            Ok(()) => unresolved.then(|| words::LEFT_ALONE.to_owned()),
-        };
-        let mut step = self.finish(status, message);
-        if let Step::Done(receipt) = &mut step {
-            receipt.journal = self.journal.as_ref().map(|(id, _)| *id);
-        }
-        step
     }
 }
 

@@ -7,7 +7,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::receipt::Rejected;
-use crate::core::{ids::OpId, protocol::Fact, text::TextHash};
+use crate::core::{
+    ids::OpId,
+    protocol::Fact,
+    text::TextHash,
+    values::{is_close, short},
+};
 
 /// Which side wins for one difference, as long as Studio is as the caller saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -76,8 +81,13 @@ impl Override {
     }
 
     fn objection(&self, fact: &Fact) -> Option<String> {
-        if self.expected_properties.as_ref().is_some_and(|wanted| !wanted.is_empty()) {
-            return Some("`expectedProperties` cannot be checked: properties are not synced yet".to_owned());
+        for (name, wanted) in self.expected_properties.iter().flatten() {
+            // A receipt shortens long texts.
+            let there = fact.properties.get(name);
+            if !there.is_some_and(|there| is_close(there, wanted) || is_close(&short(there), wanted)) {
+                let there = there.map_or_else(|| "as the file has it".to_owned(), Value::to_string);
+                return Some(format!("{name} in Studio is not {wanted}, but {there}"));
+            }
         }
         let there = fact.studio_hash.map(|hash| hash.to_string());
         let wanted = self.studio_hash.as_ref().filter(|wanted| Some(*wanted) != there.as_ref())?;

@@ -1,18 +1,20 @@
 //! From decisions to what is done: the plan for Studio, the files, and the journal's entry.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
-    decision::{Decision, FileWrite},
+    decision::{Decision, FileWrite, Place, Then},
     receipt::{Change, ChangeResult, Direction},
 };
 use crate::core::{
     agreement::Agreement,
     ids::OpId,
-    journal::{Entry, Line},
+    journal::{Entry, Line, PropertyLine, Seat},
     merge::Side,
-    protocol::{NewNode, OpResult, OpStatus, PlanOp},
+    paths::InstanceKey,
+    protocol::{Below, NewNode, OpResult, OpStatus, PlanOp},
     text::{ScriptText, TextHash},
+    values::Properties,
 };
 
 /// An entry of the journal before anything is done, with the texts at hand.
@@ -40,8 +42,8 @@ pub enum Begun {
 pub enum Wrote {
     /// The file holds this text now (`None`: there is none).
     Done(Side),
-    /// This file was made, with this text.
-    Made(String, TextHash),
+    /// This file was made with this text, or this folder.
+    Made(String, Side),
     /// It held another text than the one decided on.
     MovedOn(String),
     /// It could not be written.
@@ -82,36 +84,86 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         Some(PlanOp::SetSource { source, .. }) => Some(TextHash::of(source)),
         Some(PlanOp::Add { node, .. }) => node.source.as_deref().map(TextHash::of),
         Some(PlanOp::Remove { .. }) => None,
-        Some(PlanOp::Rename { .. }) | None => *studio_hash,
+        Some(PlanOp::Rename { .. } | PlanOp::SetProperties { .. }) | None => *studio_hash,
     };
     let disk_after = match &decision.write {
         Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. }) => text.as_deref().map(TextHash::of),
-        Some(FileWrite::Remove { .. }) => None,
+        Some(FileWrite::Remove { .. } | FileWrite::Folder { .. }) => None,
         None => *disk_hash,
     };
     let below = match &decision.op {
-        Some(PlanOp::Remove { expect, .. }) => expect.subtree.clone(),
+        Some(PlanOp::Remove { expect, .. } | PlanOp::Rename { expect, .. }) => expect.subtree.clone(),
+        Some(PlanOp::Add { node, .. }) => listed(node),
         _ => Vec::new(),
     };
-    let place = decision.place.as_ref();
-    let parent = place.and_then(|place| agreement.key(place.parent));
-    let at_place = parent.as_ref().zip(place).map(|(parent, place)| parent.child(&place.name, class_name));
+    let seat = |place: &Place| {
+        let parent = agreement.key(place.parent)?;
+        Some(Seat { parent, name: place.name.clone() })
+    };
+    let own = decision.key.as_ref().and_then(InstanceKey::split_last).map(|(parent, name, _)| Seat { parent, name });
+    let stands = own.or_else(|| decision.place.as_ref().and_then(seat));
+    let at_place = stands.as_ref().map(|seat| seat.parent.child(&seat.name, class_name));
+    let key = at_place.or_else(|| id.and_then(|id| agreement.key(id)));
+    let base = match id {
+        Some(id) => agreement.standing(*id).last,
+        None => key.as_ref().and_then(|key| agreement.gone(key)).and_then(|base| base.last),
+    };
+    let restored = decision.then.iter().find_map(|then| match then {
+        Then::Restore { base, .. } => Some(*base),
+        _ => None,
+    });
+    let (parent, name) = stands.map(|seat| (seat.parent, seat.name)).unzip();
     Line {
         path: path.clone(),
         direction: *direction,
         patch_type: *patch_type,
         id: *id,
-        key: at_place.or_else(|| id.and_then(|id| agreement.key(id))),
+        key,
         parent,
-        name: place.map(|place| place.name.clone()),
-        base: id.and_then(|id| agreement.standing(id).last),
+        name,
+        base,
         class_name: class_name.clone(),
         fs_path: fs_path.clone(),
         disk: (*disk_hash, disk_after),
         studio: (*studio_hash, studio_after),
+        properties: properties_line(decision, agreement),
+        specified: specified(decision, agreement),
         below,
+        was: decision.was.as_ref().and_then(seat),
+        then: restored.flatten(),
         result: None,
     }
+}
+
+fn properties_line(decision: &Decision, agreement: &Agreement) -> Option<PropertyLine> {
+    let Some(PlanOp::SetProperties { id, properties, expect }) = &decision.op else { return None };
+    let base = agreement.properties(*id).last;
+    Some(PropertyLine { before: expect.clone(), after: properties.clone(), base })
+}
+
+/// What is known of the instances that a removal removes.
+fn specified(decision: &Decision, agreement: &Agreement) -> BTreeMap<InstanceKey, Properties> {
+    let gone = decision.then.iter().filter_map(|then| match then {
+        Then::PropertiesGone(key, None) => Some((key.clone(), agreement.properties_gone(key)?)),
+        _ => None,
+    });
+    gone.collect()
+}
+
+/// What lies below a new instance, as it will be listed once it is there.
+pub(super) fn listed(node: &NewNode) -> Vec<Below> {
+    fn walk(node: &NewNode, above: &[String], found: &mut Vec<Below>) {
+        for child in &node.children {
+            let path = [above, std::slice::from_ref(&child.name)].concat();
+            let studio_hash = child.source.as_deref().map(TextHash::of);
+            let class_name = child.class_name.clone();
+            found.push(Below { path: path.clone(), class_name, studio_hash, is_draft: false });
+            walk(child, &path, found);
+        }
+    }
+    let mut found = Vec::new();
+    walk(node, &[], &mut found);
+    found
 }
 
 /// Steps of the plan. What makes room comes before what needs it.
@@ -121,7 +173,7 @@ pub(super) fn ops(decisions: &[Decision]) -> Vec<PlanOp> {
     ops.sort_by_key(|op| match op {
         PlanOp::Remove { .. } => 0,
         PlanOp::Rename { .. } => 1,
-        PlanOp::SetSource { .. } | PlanOp::Add { .. } => 2,
+        PlanOp::SetSource { .. } | PlanOp::SetProperties { .. } | PlanOp::Add { .. } => 2,
     });
     ops
 }
@@ -137,18 +189,25 @@ fn normalise(op: &mut PlanOp) {
     match op {
         PlanOp::SetSource { source, .. } => *source = ScriptText::new(source).into_string(),
         PlanOp::Add { node, .. } => of_node(node),
-        PlanOp::Remove { .. } | PlanOp::Rename { .. } => {}
+        PlanOp::Remove { .. } | PlanOp::Rename { .. } | PlanOp::SetProperties { .. } => {}
     }
 }
 
 /// Take over what the plugin says became of the plan.
 pub(super) fn note_results(decisions: &mut [Decision], results: &[OpResult]) {
-    let by_id: HashMap<&OpId, &OpResult> = results.iter().map(|result| (&result.id, result)).collect();
+    let of_step: HashMap<(&OpId, Option<&str>), &OpResult> =
+        results.iter().map(|result| ((&result.id, result.op.as_deref()), result)).collect();
+    let failed = |id: &OpId| of_step.get(&(id, None)).is_none_or(|result| result.status != OpStatus::Done);
     for decision in decisions {
+        if decision.after.as_ref().is_some_and(failed) && decision.write.take().is_some() {
+            decision.change.ended(ChangeResult::Skipped, "it did not come back in Studio");
+        }
         let Some(op) = decision.op.take() else { continue };
         // What the tree does not have the plugin cannot name.
         let named = decision.place.is_none();
-        note(&mut decision.change, &op, named, by_id.get(&op.subject()).copied());
+        let subject = op.subject();
+        let result = of_step.get(&(&subject, Some(op.name()))).or_else(|| of_step.get(&(&subject, None)));
+        note(&mut decision.change, &op, named, result.copied());
         if decision.change.result != ChangeResult::Planned {
             decision.write = None;
         }
@@ -163,14 +222,14 @@ fn note(change: &mut Change, op: &PlanOp, named: bool, result: Option<&OpResult>
         PlanOp::SetSource { source, .. } => Some(TextHash::of(source)),
         PlanOp::Add { node, .. } => node.source.as_deref().map(TextHash::of),
         PlanOp::Rename { expect, .. } => expect.studio_hash,
-        PlanOp::Remove { .. } => None,
+        PlanOp::Remove { .. } | PlanOp::SetProperties { .. } => None,
     };
     change.studio_hash = match (result.status, op) {
-        (OpStatus::Done, PlanOp::Remove { .. }) => None,
+        (OpStatus::Done, PlanOp::Remove { .. }) | (_, PlanOp::SetProperties { .. }) => None,
         _ => result.hash.or(change.studio_hash),
     };
     let confirms = match op {
-        PlanOp::Remove { .. } | PlanOp::Rename { .. } => true,
+        PlanOp::Remove { .. } | PlanOp::Rename { .. } | PlanOp::SetProperties { .. } => true,
         PlanOp::Add { .. } if !named && result.hash.is_none() => true,
         PlanOp::Add { .. } | PlanOp::SetSource { .. } => result.hash == expected,
     };
@@ -202,13 +261,21 @@ pub(super) fn note_writes(decisions: &mut [Decision], wrote: Vec<Wrote>) {
         let but = if also { "Studio has the new text, but " } else { "" };
         match wrote.next() {
             Some(Wrote::Done(side)) => decision.change.disk_hash = side,
-            Some(Wrote::Made(path, hash)) => {
-                (decision.change.fs_path, decision.change.disk_hash) = (Some(path), Some(hash));
+            Some(Wrote::Made(path, side)) => {
+                (decision.change.fs_path, decision.change.disk_hash) = (Some(path), side);
             }
-            Some(Wrote::MovedOn(reason)) => decision.change.ended(ChangeResult::MovedOn, format!("{but}{reason}")),
-            Some(Wrote::Failed(reason)) => decision.change.ended(ChangeResult::Failed, format!("{but}{reason}")),
+            problem @ Some(_) => note_problem(&mut decision.change, problem, but),
             None => decision.change.ended(ChangeResult::Failed, format!("{but}nobody said what became of the file")),
         }
+    }
+}
+
+/// Why a file was not written, or cannot be.
+pub(super) fn note_problem(change: &mut Change, problem: Option<Wrote>, but: &str) {
+    match problem {
+        Some(Wrote::MovedOn(reason)) => change.ended(ChangeResult::MovedOn, format!("{but}{reason}")),
+        Some(Wrote::Failed(reason)) => change.ended(ChangeResult::Failed, format!("{but}{reason}")),
+        Some(Wrote::Done(_) | Wrote::Made(..)) | None => {}
     }
 }
 

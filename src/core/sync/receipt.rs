@@ -123,7 +123,8 @@ pub struct Change {
     /// The first lines that both sides changed, each in its own way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflict: Vec<Hunk>,
-    /// What a foreign plugin says besides: its own `studioHash`, `properties`, `defaultSelection`.
+    /// Besides: `properties` that differ, each with what Studio has (`current`, short) and what the
+    /// file specifies (`incoming`); of a foreign plugin its own `studioHash` and `defaultSelection`.
     #[serde(flatten)]
     #[schemars(skip)]
     pub foreign: Map<String, Value>,
@@ -211,7 +212,7 @@ impl Receipt {
             status,
             cursor,
             Vec::new(),
-            Some("scripts and folders are equal on both sides; there is nothing to do".into()),
+            Some("what the files specify is equal on both sides; there is nothing to do".into()),
         )
     }
 }

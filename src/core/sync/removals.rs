@@ -1,7 +1,7 @@
 //! What only Studio has: of a file that is gone, or made there.
 //!
-//! It is removed only where every script in it is what both sides last agreed on, nothing else is
-//! in it, and it is not too much at once. Everything else is left alone.
+//! It is removed only where every script in it is what both sides last agreed on, everything else
+//! in it was once agreed on too, and it is not too much at once. Everything else is left alone.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,12 +16,15 @@ use crate::core::{
     ids::{NodeId, TempId},
     merge::{Base, Side, Verdict, verdict},
     paths::InstanceKey,
-    protocol::{Expected, Fact, PlanOp},
+    protocol::{Expected, Fact, PlanOp, Whose},
     text::TextHash,
 };
 
 /// More scripts than these are not removed unasked.
 const MAX_REMOVALS: usize = 20;
+
+/// How files end that hold a whole instance.
+const MODEL_FILES: [&str; 7] = [".json", ".jsonc", ".toml", ".rbxm", ".rbxmx", ".txt", ".csv"];
 
 const SCRIPTS: [&str; 3] = ["Script", "LocalScript", "ModuleScript"];
 
@@ -31,6 +34,8 @@ pub(super) struct Extra {
     pub temp_id: TempId,
     pub class: String,
     pub scripts: Vec<OldScript>,
+    /// Instances of it that are no scripts, and that both sides had.
+    others: Vec<InstanceKey>,
     /// What it must still be.
     pub expect: Expected,
     /// Nothing in it was made in Studio.
@@ -66,12 +71,13 @@ impl Extra {
             temp_id,
             class: fact.class_name.clone(),
             scripts: Vec::new(),
+            others: Vec::new(),
             expect: expect.clone(),
             whole: true,
             changed: false,
             drafts: fact.is_draft,
         };
-        let mut others: Vec<InstanceKey> = Vec::new();
+        let mut folders: Vec<InstanceKey> = Vec::new();
         let all = std::iter::once((&[][..], fact.class_name.as_str(), fact.studio_hash));
         let below = expect.subtree.iter().map(|one| (&one.path[..], one.class_name.as_str(), one.studio_hash));
         for (path, class, hash) in all.chain(below) {
@@ -85,12 +91,13 @@ impl Extra {
             let (key, below) = seats.get(path).expect("put there above").clone();
             match hash {
                 Some(hash) => extra.add(key, below, hash, agreement),
-                None if class == "Folder" => others.push(below),
+                None if agreement.properties_gone(&key).is_some() => extra.others.push(key),
+                None if class == "Folder" => folders.push(below),
                 None => extra.whole = false,
             }
         }
         extra.drafts |= expect.subtree.iter().any(|one| one.is_draft);
-        extra.whole &= others.iter().all(|folder| extra.scripts.iter().any(|script| script.below.is_within(folder)));
+        extra.whole &= folders.iter().all(|folder| extra.scripts.iter().any(|script| script.below.is_within(folder)));
         Some(extra)
     }
 
@@ -108,11 +115,13 @@ impl Extra {
     }
 
     fn remove(&self, change: Change, parent: NodeId, siblings: Option<u32>) -> Decision {
-        let op = PlanOp::Remove { temp_id: self.temp_id.clone(), expect: self.expect.clone() };
+        let op = PlanOp::Remove { of: Whose::Extra { temp_id: self.temp_id.clone() }, expect: self.expect.clone() };
         let change = change.planned(Direction::Push, PatchType::Remove);
-        let removal = Removal { parent, siblings, scripts: self.scripts.len() };
+        let removal = Removal { parent, siblings, scripts: self.scripts.len().max(1) };
         let decision = Decision { removal: Some(removal), ..Decision::new(change).does(op) };
-        self.scripts.iter().fold(decision, |decision, script| decision.then(Then::Absent(script.key.clone())))
+        let scripts = self.scripts.iter().map(|script| Then::Absent(script.key.clone()));
+        let others = self.others.iter().map(|key| Then::PropertiesGone(key.clone(), None));
+        scripts.chain(others).fold(decision, Decision::then)
     }
 }
 
@@ -150,7 +159,7 @@ fn unasked(fact: &Fact, change: Change, extra: Option<&Extra>, rules: &Rules) ->
         let reason = if fact.subtree_cut { "too much lies in it to be told apart; it is left alone" } else { made };
         return Decision::unresolved(change, reason);
     };
-    let old = extra.scripts.iter().any(|script| script.verdict == Verdict::Push);
+    let old = !extra.others.is_empty() || extra.scripts.iter().any(|script| script.verdict == Verdict::Push);
     let reason = if extra.changed && fact.studio_hash.is_none() {
         "its file is gone, and scripts in it were changed in Studio: bring what is to be kept into files, \
          then remove it in Studio"
@@ -211,7 +220,7 @@ fn create(fact: &Fact, change: Change, parent: Option<&NodeView>) -> Decision {
         return Decision::unresolved(change, "only scripts are pulled so far");
     }
     let (name, class) = (name.clone(), fact.class_name.clone());
-    let write = FileWrite::Create { folder, name: name.clone(), class: class.clone(), text: None };
+    let write = FileWrite::Create { folder, name: name.clone(), class: class.clone(), text: None, holds: false };
     Decision::new(change.planned(Direction::Pull, PatchType::Add))
         .writes(write)
         .needs(Needs::text(temp_id.clone().into(), hash))
@@ -219,9 +228,12 @@ fn create(fact: &Fact, change: Change, parent: Option<&NodeView>) -> Decision {
 }
 
 /// The folder that the children of an instance lie in.
-fn folder_of(view: &NodeView) -> Option<String> {
+pub(super) fn folder_of(view: &NodeView) -> Option<String> {
     let path = view.fs_path.as_deref()?;
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    if MODEL_FILES.iter().any(|ending| file.ends_with(ending)) {
+        return None;
+    }
     match &view.source {
         Some(_) if file.starts_with("init.") => Some(folder.to_owned()),
         Some(_) => None,

@@ -45,6 +45,7 @@ pub(super) fn find(decisions: &mut Vec<Decision>, extras: &HashMap<usize, Extra>
         };
         let (Some(extra), Some(decision)) = (extras.get(old), decisions.get_mut(*new)) else { continue };
         rename(decision, extra);
+        decision.was = place.clone();
         if place.map(|place| place.parent) != decision.op.as_ref().and_then(parent_of) {
             decision.change.reason = Some(format!("it was {was}"));
         }
@@ -74,7 +75,7 @@ fn rename(decision: &mut Decision, extra: &Extra) {
     decision.change.temp_id = Some(extra.temp_id.clone());
     decision.change.studio_hash = extra.expect.studio_hash;
     decision.change.reason = extra.expect.name.as_ref().map(|name| format!("it was called {name}"));
-    let (temp_id, expect) = (extra.temp_id.clone(), extra.expect.clone());
+    let (temp_id, expect) = (Some(extra.temp_id.clone()), extra.expect.clone());
     decision.op = Some(PlanOp::Rename { temp_id, id: node.id, parent, name: node.name, expect });
 }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::core::{
     ids::{NodeId, OpId},
-    protocol::{Fact, NewNode, Scope, SyncMode},
+    protocol::{Fact, FactKind, NewNode, Scope, SyncMode},
 };
 
 /// Entries of the journal that were cut off, and of which it is known now what is left.
@@ -17,8 +17,8 @@ use crate::core::{
 pub enum Cleared {
     /// All of the place.
     Everything,
-    /// This one.
-    Entry(u64),
+    /// This one was taken back, and so nothing is left of the undos of it either.
+    Undone(u64),
 }
 
 impl Run {
@@ -30,7 +30,8 @@ impl Run {
     /// A run that looked at everything and ended with `receipt` has said what earlier ones left.
     pub fn clears(&self, receipt: &Receipt) -> Option<Cleared> {
         if let Some(recalled) = &self.recalled {
-            return (receipt.status == SyncStatus::Empty).then_some(Cleared::Entry(recalled.id));
+            let is_back = matches!(receipt.status, SyncStatus::Empty | SyncStatus::Success);
+            return is_back.then_some(Cleared::Undone(recalled.id));
         }
         let is_asked = self.args.unasked.is_none() && self.args.mode != SyncMode::Dryrun;
         (is_asked && self.is_whole() && receipt.status != SyncStatus::Error).then_some(Cleared::Everything)
@@ -95,13 +96,30 @@ fn folder_of(file: &str) -> &str {
     }
 }
 
+/// What a comparison did not find equal.
+#[derive(Debug, Default)]
+pub(super) struct Reported {
+    /// Nodes with another text, or with none.
+    pub texts: HashSet<NodeId>,
+    /// Nodes with other properties, or with none.
+    pub properties: HashSet<NodeId>,
+}
+
 /// The nodes that a comparison did not find equal: those it named, and all below a missing one.
-pub(super) fn reported_ids(facts: &[Fact], views: &HashMap<NodeId, NodeView>) -> HashSet<NodeId> {
-    fn add_subtree(node: &NewNode, ids: &mut HashSet<NodeId>) {
-        ids.insert(node.id);
+pub(super) fn reported_ids(facts: &[Fact], views: &HashMap<NodeId, NodeView>) -> Reported {
+    fn add_subtree(node: &NewNode, ids: &mut Vec<NodeId>) {
+        ids.push(node.id);
         node.children.iter().for_each(|child| add_subtree(child, ids));
     }
-    let mut ids: HashSet<NodeId> = facts.iter().filter_map(|fact| fact.id).collect();
-    views.values().filter_map(|view| view.subtree.as_ref()).for_each(|node| add_subtree(node, &mut ids));
-    ids
+    let mut missing: Vec<NodeId> = Vec::new();
+    views.values().filter_map(|view| view.subtree.as_ref()).for_each(|node| add_subtree(node, &mut missing));
+    let mut reported = Reported::default();
+    for fact in facts {
+        let differs = fact.kind == FactKind::Differs;
+        reported.texts.extend(fact.id.filter(|_| !fact.is_of_properties()));
+        reported.properties.extend(fact.id.filter(|_| !differs || !fact.properties.is_empty()));
+    }
+    reported.texts.extend(missing.iter().copied());
+    reported.properties.extend(missing);
+    reported
 }

@@ -3,17 +3,20 @@
 mod answered;
 mod extras;
 mod merges;
+mod properties;
 mod runs;
 mod schedule;
 mod table;
+mod undo;
 
 use std::collections::HashMap;
 
 use super::{decision::Then, *};
 use crate::core::{
     ids::TempId,
-    protocol::{Below, NewNode, Node, OpStatus},
+    protocol::{Below, NewNode, Node, OpStatus, Whose},
     text::TextHash,
+    values::Properties,
 };
 
 const BASE: &str = "return 'base'";
@@ -53,6 +56,7 @@ fn fact(kind: FactKind, id: Option<NodeId>) -> Fact {
         path: "as Studio says it".into(),
         class_name: "ModuleScript".into(),
         studio_hash: None,
+        properties: Properties::new(),
         is_draft: false,
         subtree: None,
         subtree_cut: false,
@@ -71,14 +75,21 @@ fn script(id: NodeId, text: &str) -> (NodeId, NodeView) {
         source: Some(text.into()),
         hash: Some(hash(text)),
         subtree: Some(node),
-        has_more: false,
+        properties: Properties::new(),
     };
     (id, view)
 }
 
 /// A folder of the tree with `children`.
 fn folder(id: NodeId, children: Vec<NewNode>) -> (NodeId, NodeView) {
-    let node = NewNode { id, name: format!("Dir{}", id.0), class_name: "Folder".into(), source: None, children };
+    let node = NewNode {
+        id,
+        name: format!("Dir{}", id.0),
+        class_name: "Folder".into(),
+        source: None,
+        properties: Properties::new(),
+        children,
+    };
     let view = NodeView {
         parent: Some(NodeId(0)),
         path: format!("Root.{}", node.name),
@@ -87,7 +98,7 @@ fn folder(id: NodeId, children: Vec<NewNode>) -> (NodeId, NodeView) {
         source: None,
         hash: None,
         subtree: Some(node),
-        has_more: false,
+        properties: Properties::new(),
     };
     (id, view)
 }
@@ -98,6 +109,7 @@ fn new_script(id: NodeId, text: &str) -> NewNode {
         name: format!("Script{}", id.0),
         class_name: "ModuleScript".into(),
         source: Some(text.into()),
+        properties: Properties::new(),
         children: vec![],
     }
 }
@@ -146,6 +158,10 @@ fn run_with(
 /// Go on where the journal was asked.
 fn journalled(run: &mut Run, step: Step, agreement: &mut Agreement) -> Step {
     let step = match step {
+        Step::Check(writes) => run.checked(vec![None; writes.len()], agreement),
+        step => step,
+    };
+    let step = match step {
         Step::Begin(draft) => run.begun(Begun::Entry(1, draft.entry), agreement),
         step => step,
     };
@@ -177,7 +193,7 @@ fn ops(step: Step) -> Vec<PlanOp> {
 }
 
 fn result(id: NodeId, status: OpStatus, text: Option<&str>) -> OpResult {
-    OpResult { id: id.into(), status, hash: text.map(hash), error: None }
+    OpResult { id: id.into(), op: None, status, hash: text.map(hash), error: None }
 }
 
 /// A script of the tree, below the root.
@@ -188,6 +204,7 @@ fn node(id: NodeId, name: &str, text: &str) -> Node {
         name: name.into(),
         class_name: "ModuleScript".into(),
         ignore_unknown: false,
+        properties: Properties::new(),
         hash: Some(hash(text)),
     }
 }

@@ -62,6 +62,9 @@ struct Differs<'a> {
 
 impl Differs<'_> {
     fn decide(self, agreement: &mut Agreement, forced: Option<Forced>) -> Option<Decision> {
+        if self.fact.is_of_properties() {
+            return None;
+        }
         let change = change(self.fact, Some(self.view), PatchType::Edit);
         let (Some(disk), Some(studio), Some(source)) = (self.view.hash, self.fact.studio_hash, &self.view.source)
         else {
@@ -74,7 +77,7 @@ impl Differs<'_> {
         if self.fact.is_draft {
             return Some(Decision::unresolved(change, "a person is editing it in Studio and has not saved"));
         }
-        let base = agreement.standing(self.id);
+        let base = agreement.standing(self.id).as_found(Some(disk), Some(studio));
         let texts = Texts { disk, studio, source };
         Some(match forced {
             Some(Forced::Push) => self.push(change, &texts, !base.is_old(Some(studio))),
@@ -174,23 +177,28 @@ impl Missing<'_> {
         };
         let mut texts = Vec::new();
         collect_texts(&node, &mut texts);
-        let of = |(id, hash): &(NodeId, TextHash)| verdict(&agreement.standing(*id), Some(*hash), None);
+        let others = others(&node);
+        let were_there = others.iter().any(|other| other.source.is_none() && was_there(agreement, other.id));
+        let standing = |id: NodeId, hash: TextHash| agreement.standing(id).as_found(Some(hash), None);
+        let of = |(id, hash): &(NodeId, TextHash)| verdict(&standing(*id, *hash), Some(*hash), None);
+        // A run had begun to delete the file, and was cut off.
+        let begun = self.view.hash.is_some_and(|hash| agreement.was_cut_off(self.id) && standing(self.id, hash).seen);
         match forced {
             Some(Forced::Pull) => return self.delete(change, &node, agreement),
             Some(Forced::Text(_)) => return Decision::unresolved(change, "Studio does not have it"),
             Some(Forced::Push) => {}
-            None if texts.iter().all(|text| of(text) == Verdict::Push) => {}
+            None if !were_there && texts.iter().all(|text| of(text) == Verdict::Push) => {}
             None if texts.iter().any(|text| of(text) == Verdict::Gone) => {
                 let reason = "it was removed in Studio, and its file was changed \
                               (an override with `push` makes it again, with `pull` it deletes the file)";
                 return Decision::unresolved(change, reason);
             }
-            None if self.rules.alone && self.rules.takes && self.rules.deleted.contains(&self.id) => {
+            None if self.rules.alone && self.rules.takes && (begun || self.rules.deleted.contains(&self.id)) => {
                 return self.delete(change, &node, agreement);
             }
             None => {
                 let reason = "it was removed in Studio, not on disk \
-                              (an override with `pull` deletes the file, with `push` it makes the script again)";
+                              (an override with `pull` deletes the file, with `push` it makes it again)";
                 return Decision::unresolved(change, reason);
             }
         }
@@ -198,10 +206,10 @@ impl Missing<'_> {
             return Decision::unresolved(change, reason);
         }
         debug_assert_eq!(node.id, self.id, "the view is of the fact's node");
-        let reason =
-            self.view.has_more.then(|| "without its properties and attributes, which are not synced yet".to_owned());
-        let change = Change { reason, ..change.planned(Direction::Push, PatchType::Add) };
-        let made = texts.into_iter().map(|(id, hash)| Then::Made(id, hash));
+        let change = change.planned(Direction::Push, PatchType::Add);
+        let with = others.into_iter().map(|other| Then::MadeWith(other.id, other.properties.clone()));
+        let with: Vec<Then> = with.collect();
+        let made = texts.into_iter().map(|(id, hash)| Then::Made(id, hash)).chain(with);
         made.fold(Decision::new(change).does(PlanOp::Add { parent, node }), Decision::then)
     }
 
@@ -227,17 +235,20 @@ impl Missing<'_> {
 }
 
 fn cannot_be_made(node: &NewNode) -> Option<String> {
-    if let Some(class) = foreign_class(node) {
-        return Some(format!("it is or holds a {class}; so far only scripts and folders are made in Studio"));
-    }
     (depth(node) > MAX_DEPTH)
         .then(|| format!("it is nested more than {MAX_DEPTH} levels deep, which one plan cannot carry"))
 }
 
-/// The first class in the subtree that a plan cannot make.
-fn foreign_class(node: &NewNode) -> Option<&str> {
-    let known = matches!(node.class_name.as_str(), "Folder" | "Script" | "LocalScript" | "ModuleScript");
-    if known { node.children.iter().find_map(foreign_class) } else { Some(&node.class_name) }
+/// Both sides had the instance, which is no script, and Studio has not just gone back to before.
+fn was_there(agreement: &Agreement, id: NodeId) -> bool {
+    let base = agreement.properties(id);
+    base.last.is_some() && !base.earlier.contains(&None)
+}
+
+/// The nodes whose properties are agreed on: all but plain scripts.
+pub(super) fn others(node: &NewNode) -> Vec<&NewNode> {
+    let own = (node.source.is_none() || !node.properties.is_empty()).then_some(node);
+    own.into_iter().chain(node.children.iter().flat_map(others)).collect()
 }
 
 fn depth(node: &NewNode) -> usize {

@@ -9,6 +9,8 @@ pub(super) const CHANGED_SINCE: &str = "it changed since it was shown, so it was
 pub(super) const NOT_SHOWN: &str = "it came up after the list was shown, so it was left alone";
 pub(super) const SKIPPED: &str = "left alone, as was chosen";
 
+pub(super) const CANNOT_BE_WRITTEN: &str = "a file cannot be written, so nothing was changed: see each failed line";
+
 /// All or nothing was wanted.
 pub(super) fn nothing_changed(undoes: bool) -> &'static str {
     if undoes {

@@ -24,7 +24,7 @@ fn texts(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
     put(lua, host, "guid", |_, ()| Ok(uuid::Uuid::new_v4().to_string().to_uppercase()))?;
     put(lua, host, "sha1", |lua, text: LuaString| {
         let digest = Sha1::digest(text.as_bytes());
-        if !world(lua).knobs.hash_as_hex {
+        if !world(lua).shared.knobs.hash_as_hex {
             return lua.create_string(digest);
         }
         let hex = digest.iter().try_fold(String::new(), |mut hex, byte| write!(hex, "{byte:02x}").map(|()| hex));

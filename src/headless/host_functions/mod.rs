@@ -5,6 +5,7 @@
 mod data;
 mod history;
 mod network;
+mod play;
 mod running;
 mod scripts;
 
@@ -22,6 +23,7 @@ pub(super) fn create(lua: &Lua, world: &World) -> LuaResult<LuaTable> {
     data::add(lua, &host)?;
     history::add(lua, &host)?;
     network::add(lua, &host)?;
+    play::add(lua, &host)?;
     Ok(host)
 }
 

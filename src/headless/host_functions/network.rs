@@ -4,7 +4,7 @@ use super::add as put;
 use crate::headless::{
     errors::raise,
     net::{self, Request},
-    world::world,
+    world::{Requesting, world},
 };
 use mlua::prelude::*;
 
@@ -32,8 +32,8 @@ pub(super) fn add(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
             let body = body.map_or_else(Vec::new, |body| body.as_bytes().to_vec());
             let request = Request { method, url, headers: pairs_of(&headers)?, body };
             let context = world.scheduler.current();
-            world.requests.borrow_mut().insert(id, (context, thread));
-            net::send(id, request, world.net.clone());
+            let task = net::send(id, request, world.net.clone());
+            world.requests.borrow_mut().insert(id, Requesting { context, thread, task });
             Ok(())
         },
     )

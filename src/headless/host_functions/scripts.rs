@@ -26,7 +26,7 @@ fn loading(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
     put(lua, host, "loadModule", |lua, module: Instance| {
         let world = world(lua);
         let context = world.scheduler.current();
-        Ok(match scripts::compile_script(lua, &world, module.referent, context, true) {
+        Ok(match scripts::compile_script(lua, &world, module.referent, context, scripts::Sees::Script) {
             Ok(function) => (Some(function), None),
             Err(error) => (None, Some(text_of(&error))),
         })
@@ -62,18 +62,18 @@ fn texts(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
 }
 
 fn settings(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
-    put(lua, host, "getSetting", |lua, key: String| match world(lua).settings.borrow().get(&key) {
+    put(lua, host, "getSetting", |lua, key: String| match world(lua).shared.settings.borrow().get(&key) {
         Some(value) => json::to_lua(lua, value),
         None => Ok(LuaValue::Nil),
     })?;
     put(lua, host, "setSetting", |lua, (key, value): (String, LuaValue)| {
         let world = world(lua);
         if value.is_nil() {
-            world.settings.borrow_mut().remove(&key);
+            world.shared.settings.borrow_mut().remove(&key);
             return Ok(());
         }
         match serde_json::from_str(&json::encode(&value)?) {
-            Ok(value) => world.settings.borrow_mut().insert(key, value),
+            Ok(value) => world.shared.settings.borrow_mut().insert(key, value),
             // Bare `nan` and `inf`: what Studio's settings file makes of them is unknown.
             Err(_) => return raise("plugin:SetSetting of nan or inf is not simulated by the headless Studio"),
         };

@@ -1,6 +1,7 @@
 //! One HTTP request as a task: plain HTTP/1.1 to this machine.
 
 use super::{NetEvent, Target};
+use crate::headless::shared::NetSender;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{
     Method,
@@ -9,7 +10,8 @@ use hyper::{
     header::{HOST, HeaderName, HeaderValue},
 };
 use hyper_util::rt::TokioIo;
-use tokio::sync::mpsc::UnboundedSender;
+use std::convert::Infallible;
+use tokio::task::AbortHandle;
 
 /// The largest body that is read.
 const BODY_LIMIT: usize = 64 * 1024 * 1024;
@@ -33,23 +35,33 @@ pub(in crate::headless) struct Response {
 }
 
 /// Send a request; the answer comes as [`NetEvent::Answered`].
-pub(in crate::headless) fn send(id: u64, request: Request, events: UnboundedSender<NetEvent>) {
-    tokio::spawn(async move {
+pub(in crate::headless) fn send(id: u64, request: Request, events: NetSender) -> AbortHandle {
+    let task = tokio::spawn(async move {
         let result = exchange(request).await;
-        // A host that is gone needs no answer.
-        let _ended = events.send(NetEvent::Answered { request: id, result });
+        events.send(NetEvent::Answered { request: id, result });
     });
+    task.abort_handle()
 }
 
 async fn exchange(request: Request) -> Result<Response, String> {
     let socket = Target::parse(&request.url, "http")?.connect().await?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(socket)).await.map_err(|error| format!("HttpError: {error}"))?;
-    let driver = tokio::spawn(connection);
-    let response = sender.send_request(build(request)?).await.map_err(|error| format!("HttpError: {error}"))?;
-    let (head, body) = response.into_parts();
-    let body = Limited::new(body, BODY_LIMIT).collect().await.map_err(|error| format!("HttpError: {error}"))?;
-    driver.abort();
+    let answer = async {
+        let response = sender.send_request(build(request)?).await.map_err(|error| format!("HttpError: {error}"))?;
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, BODY_LIMIT).collect().await.map_err(|error| format!("HttpError: {error}"))?;
+        Ok::<_, String>((head, body))
+    };
+    // The connection works for as long as the answer is waited for, and ends with it.
+    let driver = async {
+        let _ended = connection.await;
+        std::future::pending::<Infallible>().await
+    };
+    let (head, body) = tokio::select! {
+        answer = answer => answer?,
+        never = driver => match never {},
+    };
     Ok(Response {
         status: head.status.as_u16(),
         reason: head.status.canonical_reason().unwrap_or_default().to_owned(),

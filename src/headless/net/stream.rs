@@ -7,6 +7,7 @@ use super::{
 use crate::headless::{
     config::LossEvents,
     errors::raise,
+    shared::Counted,
     signal::Signal,
     values,
     world::{World, world},
@@ -43,31 +44,31 @@ pub(in crate::headless) struct WebStreamClient(Rc<Client>);
 
 /// The streams that are open or connecting.
 #[derive(Default)]
-pub(in crate::headless) struct Streams(RefCell<HashMap<u64, WebStreamClient>>);
+pub(in crate::headless) struct Streams(RefCell<HashMap<u64, (WebStreamClient, Counted)>>);
 
 impl Streams {
     /// Tear every connection without a close frame.
     pub(in crate::headless) fn drop_all(&self) {
-        for stream in self.0.borrow().values() {
+        for (stream, _) in self.0.borrow().values() {
             stream.command(StreamCommand::Drop);
         }
     }
 
     /// Whether a stream still waits for its close frame to be answered.
     pub(in crate::headless) fn any_closing(&self) -> bool {
-        self.0.borrow().values().any(|stream| stream.0.closing.get())
+        self.0.borrow().values().any(|(stream, _)| stream.0.closing.get())
     }
 
     fn get(&self, id: u64) -> Option<WebStreamClient> {
-        self.0.borrow().get(&id).cloned()
+        self.0.borrow().get(&id).map(|(stream, _)| stream.clone())
     }
 }
 
 /// `HttpService:CreateWebStreamClient` for a WebSocket.
 pub(in crate::headless) fn open(lua: &Lua, url: String, headers: Vec<(String, String)>) -> LuaResult<WebStreamClient> {
     let world = world(lua);
-    let limit = world.knobs.stream_limit;
-    if world.streams.0.borrow().len() >= limit {
+    let limit = world.shared.knobs.stream_limit;
+    if world.shared.streams.get() >= limit {
         // Roblox documents the limit, not the text.
         return raise(format!("CreateWebStreamClient: no more than {limit} WebStreamClients may be open at once"));
     }
@@ -82,7 +83,8 @@ pub(in crate::headless) fn open(lua: &Lua, url: String, headers: Vec<(String, St
         commands,
     }));
     let id = world.next_serial();
-    world.streams.0.borrow_mut().insert(id, stream.clone());
+    let counted = Counted::new(&world.shared, |shared| &shared.streams);
+    world.streams.0.borrow_mut().insert(id, (stream.clone(), counted));
     tokio::spawn(websocket::carry(id, url, headers, receiver, world.net.clone()));
     Ok(stream)
 }
@@ -133,9 +135,9 @@ pub(in crate::headless) fn handle(lua: &Lua, world: &World, event: NetEvent) -> 
 /// The second event follows in a later turn, so that handlers see the state of the first.
 fn lost(lua: &Lua, world: &World, stream: u64, status: u16, message: String) -> LuaResult<()> {
     let later = |message| {
-        let _ended = world.net.send(NetEvent::AfterLoss { stream, message });
+        world.net.send(NetEvent::AfterLoss { stream, message });
     };
-    match world.knobs.loss_events {
+    match world.shared.knobs.loss_events {
         LossEvents::ErrorOnly => fail(lua, world, stream, status, &message)?,
         LossEvents::ClosedOnly => close(lua, world, stream),
         LossEvents::ErrorThenClosed => {
@@ -169,7 +171,7 @@ fn fail(lua: &Lua, world: &World, stream: u64, status: u16, message: &str) -> Lu
 }
 
 fn close(lua: &Lua, world: &World, stream: u64) {
-    let Some(client) = world.streams.0.borrow_mut().remove(&stream) else { return };
+    let Some((client, _counted)) = world.streams.0.borrow_mut().remove(&stream) else { return };
     client.0.state.set(State::Closed);
     client.0.closed.fire(lua, world, &LuaMultiValue::new());
 }

@@ -1,13 +1,10 @@
 //! One WebSocket connection as a task.
 
 use super::{NetEvent, Target};
+use crate::headless::shared::NetSender;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::time::Duration;
-use tokio::{
-    net::TcpStream,
-    sync::mpsc::{UnboundedReceiver, UnboundedSender},
-    time::timeout,
-};
+use tokio::{net::TcpStream, sync::mpsc::UnboundedReceiver, time::timeout};
 use tokio_tungstenite::{
     WebSocketStream, client_async_with_config,
     tungstenite::{
@@ -46,15 +43,14 @@ pub(super) async fn carry(
     stream: u64,
     url: String,
     headers: Vec<(String, String)>,
-    commands: UnboundedReceiver<StreamCommand>,
-    events: UnboundedSender<NetEvent>,
+    mut commands: UnboundedReceiver<StreamCommand>,
+    events: NetSender,
 ) {
-    let end = match connect(&url, headers).await {
-        Ok((socket, response)) => {
+    let end = match connect_unless_told(&url, headers, &mut commands).await {
+        Ok((socket, response, is_torn)) => {
             let headers = headers_as_text(&response);
-            // A host that is gone needs no events; the same holds for every send below.
-            let _ended = events.send(NetEvent::Opened { stream, status: response.status().as_u16(), headers });
-            exchange(stream, socket, commands, &events).await
+            events.send(NetEvent::Opened { stream, status: response.status().as_u16(), headers });
+            if is_torn { End::Dropped } else { exchange(stream, socket, commands, &events).await }
         }
         Err(end) => end,
     };
@@ -63,7 +59,32 @@ pub(super) async fn carry(
         End::Dropped => NetEvent::Lost { stream, status: 0, message: "connection dropped".to_owned() },
         End::Lost { status, message } => NetEvent::Lost { stream, status, message },
     };
-    let _ended = events.send(event);
+    events.send(event);
+}
+
+/// Connect. Closing ends that, and so does the end of the Studio; a connection that is to be torn (`true`)
+/// is made first.
+async fn connect_unless_told(
+    url: &str,
+    headers: Vec<(String, String)>,
+    commands: &mut UnboundedReceiver<StreamCommand>,
+) -> Result<(WebSocketStream<TcpStream>, Response, bool), End> {
+    let connecting = connect(url, headers);
+    tokio::pin!(connecting);
+    let mut is_torn = false;
+    loop {
+        tokio::select! {
+            biased;
+            connected = &mut connecting => return connected.map(|(socket, response)| (socket, response, is_torn)),
+            command = commands.recv() => match command {
+                Some(StreamCommand::Drop) => is_torn = true,
+                // Nothing can be sent yet.
+                Some(StreamCommand::Send(_)) => {}
+                Some(StreamCommand::Close) => return Err(End::Closed),
+                None => return Err(End::Dropped),
+            },
+        }
+    }
 }
 
 async fn connect(url: &str, headers: Vec<(String, String)>) -> Result<(WebSocketStream<TcpStream>, Response), End> {
@@ -100,7 +121,7 @@ async fn exchange(
     stream: u64,
     socket: WebSocketStream<TcpStream>,
     mut commands: UnboundedReceiver<StreamCommand>,
-    events: &UnboundedSender<NetEvent>,
+    events: &NetSender,
 ) -> End {
     let (mut sink, mut source) = socket.split();
     let reading = read(stream, &mut source, events);
@@ -122,7 +143,7 @@ async fn exchange(
 async fn read(
     stream: u64,
     source: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
-    events: &UnboundedSender<NetEvent>,
+    events: &NetSender,
 ) -> End {
     loop {
         let bytes = match source.next().await {
@@ -133,7 +154,7 @@ async fn read(
             Some(Err(error)) => return End::Lost { status: 0, message: error.to_string() },
             None => return End::Lost { status: 0, message: "connection reset".to_owned() },
         };
-        let _ended = events.send(NetEvent::Message { stream, bytes });
+        events.send(NetEvent::Message { stream, bytes });
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod conformance;
 mod network;
+mod play;
 mod running;
 
 use super::{HeadlessConfig, HeadlessStudio, Knobs};
@@ -22,6 +23,18 @@ fn model(root: InstanceBuilder) -> Vec<u8> {
     let mut bytes = Vec::new();
     rbx_binary::to_writer(&mut bytes, &dom, dom.root().children()).expect("a small model can be written");
     bytes
+}
+
+/// A place with these services.
+fn place(services: Vec<InstanceBuilder>) -> Vec<u8> {
+    let dom = WeakDom::new(InstanceBuilder::new("Folder").with_children(services));
+    let mut bytes = Vec::new();
+    rbx_binary::to_writer(&mut bytes, &dom, dom.root().children()).expect("a small place can be written");
+    bytes
+}
+
+fn script(class: &str, name: &str, source: &str) -> InstanceBuilder {
+    InstanceBuilder::new(class).with_name(name).with_property("Source", source)
 }
 
 fn studio_with(plugin_source: &str, knobs: Knobs) -> HeadlessStudio {

@@ -179,7 +179,7 @@ fn another_window_of_a_connected_place_is_refused() {
     assert_eq!(out.closed(first), None);
     assert_eq!(rig.studios(), ["place:11 Loading"]);
     rig.link(&with(hello("c", 11), json!({"role": "server"})));
-    assert_eq!(rig.studios(), ["place:11 Loading", "place:11/server Loading"], "another role is another Studio");
+    assert_eq!(rig.studios(), ["place:11 Loading"], "another role is another DataModel of the same Studio");
 }
 
 #[test]
@@ -352,4 +352,48 @@ fn without_a_studio_status_answers_and_a_call_fails_at_once() {
     let (caller, out) = rig.tool();
     assert_eq!(out.code(caller), ErrorCode::NoStudio);
     assert_eq!(rig.bridge.next_tick(), Moment::MAX, "and nothing is left to wait for");
+}
+
+#[test]
+fn both_windows_say_why_the_second_is_refused_for_as_long_as_it_tries() {
+    let mut rig = Rig::new();
+    let first = rig.link(&hello("a", 11));
+    let (second, out) = rig.try_link(&hello("b", 11));
+    let refused = &out.of_type(second, "rejected")[0];
+    assert_eq!((&refused["code"], &refused["retryAfter"]), (&json!("duplicate_session"), &json!(1)));
+    let told = out.one(first);
+    let rival = "place \"Place 11\" is open in another window as well, which is refused: close one of the two";
+    assert_eq!(told, json!({"type": "status", "agents": 0, "pending": 0, "rival": rival}));
+    rig.close(second);
+    // It tries again every 30 s; each frame of the first window shows that this one is alive.
+    for _ in 0..5 {
+        let out = rig.pass(seconds(10));
+        assert_eq!(out.of_type(first, "status"), [] as [Value; 0]);
+        rig.say(first, &json!({"type": "alive"}));
+    }
+    let (second, out) = rig.try_link(&hello("b", 11));
+    assert_eq!((out.of_type(second, "rejected").len(), out.kinds(first)), (1, vec![]), "it was told already");
+    rig.close(second);
+    let mut told = Vec::new();
+    for _ in 0..8 {
+        told.extend(rig.pass(seconds(10)).of_type(first, "status"));
+        rig.say(first, &json!({"type": "alive"}));
+    }
+    assert_eq!(told, [json!({"type": "status", "agents": 0, "pending": 0})], "the other window is gone");
+}
+
+#[test]
+fn a_window_is_told_who_waits_for_it_when_that_changes() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    let (_, read) = rig.tool();
+    let calls = [rig.call(None, PATIENCE, run_code()).0, rig.call(None, PATIENCE, run_code()).0];
+    let out = rig.pass(seconds(5));
+    assert_eq!(out.of_type(link, "status"), [json!({"type": "status", "agents": 3, "pending": 2})]);
+    assert_eq!(rig.pass(seconds(5)).kinds(link), ["heartbeat"]);
+    let read = read.one(link)["requestId"].as_str().expect("an id").to_owned();
+    rig.say(link, &success(&read, &json!(1)));
+    rig.event(Event::Abandon { caller: calls[1] });
+    let out = rig.pass(seconds(5));
+    assert_eq!(out.of_type(link, "status"), [json!({"type": "status", "agents": 1, "pending": 1})]);
 }

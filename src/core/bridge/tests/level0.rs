@@ -316,3 +316,28 @@ fn a_probe_ends_with_the_server_and_with_either_window() {
         assert!(names.len() <= 1 && names.iter().all(|name| name.starts_with("place:11 ")), "{names:?}");
     }
 }
+
+#[test]
+fn a_lost_result_of_a_level_0_plugin_holds_up_changes_until_its_deadline_and_not_longer() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello0(11));
+    let (lost, out) = rig.call(None, seconds(5), run_code());
+    assert_eq!(out.one(link)["type"], "run_code");
+    let (gone, _) = rig.call(None, seconds(4), run_code());
+    let (next, out) = rig.call(None, PATIENCE, run_code());
+    assert_eq!(out.frames(link), [] as [Value; 0]);
+    let out = rig.pass(seconds(4));
+    assert_eq!((out.code(gone), out.frames(link)), (ErrorCode::TimedOut, vec![]));
+    let out = rig.pass(seconds(1));
+    assert_eq!(out.code(lost), ErrorCode::OutcomeUnknown);
+    assert!(out.error(lost).message.contains("further changes do not wait"), "{:?}", out.error(lost));
+    let request = out.one(link)["requestId"].as_str().expect("an id").to_owned();
+    assert!(rig.say(link, &success(&request, &json!(1))).outcome(next).is_ok());
+
+    // Nor does a caller that went away hold it up for longer.
+    let (gone, _) = rig.call(None, seconds(5), run_code());
+    rig.call(None, PATIENCE, run_code());
+    let out = rig.event(Event::Abandon { caller: gone });
+    assert_eq!(out.frames(link), [] as [Value; 0], "it may still run");
+    assert_eq!(rig.pass(seconds(5)).of_type(link, "run_code").len(), 1);
+}

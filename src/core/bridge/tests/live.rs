@@ -77,7 +77,7 @@ fn a_save_is_compared_by_itself_and_pushed() {
         source: Some(AFTER.into()),
         hash: Some(TextHash::of(AFTER)),
         subtree: None,
-        has_more: false,
+        properties: Default::default(),
     };
     let out = live.rig.event(Event::Looked { run: run.clone(), views: [(NodeId(1), view)].into() });
     let plan = &out.of_type(live.link, "plan")[0];

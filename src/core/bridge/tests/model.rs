@@ -4,6 +4,8 @@
 //! To add a kind of event: a variant of [`Do`], a row of [`ROWS`], an arm of `World::step`.
 
 mod calls;
+mod clients;
+mod ends;
 mod kept;
 mod plugin;
 mod random;
@@ -19,7 +21,9 @@ use random::Random;
 use world::World;
 
 /// The place of each plugin, and whether it is ours.
-const PLUGINS: [(u64, bool); 5] = [(1, true), (2, true), (1, true), (3, false), (3, false)];
+const PLUGINS: [(u64, bool); 6] = [(1, true), (2, true), (1, true), (3, false), (3, false), (1, true)];
+/// The one of these that is a play server.
+const PLAYS: usize = 5;
 
 /// How many events one run of the tests must bring; the variable asks for more or fewer.
 const EVENTS: u64 = 1_000_000;
@@ -43,6 +47,8 @@ enum Do {
     Repeat(usize, usize),
     /// A plugin says something that nobody expects.
     Noise(usize, usize),
+    /// A play client comes, or one goes.
+    Client(usize),
     /// A plugin says goodbye.
     Bye(usize),
     /// A link breaks, with all that is on its way.
@@ -78,8 +84,16 @@ enum Do {
     PluginsSleep(u64),
     /// The machine with the server sleeps: its clock stands still.
     ServerSleeps(u64),
-    /// The server process is killed and started again.
-    Crash,
+    /// The server process is killed and started again, with so much of what it gave to the store kept;
+    /// what it sent may still arrive.
+    Crash {
+        kept: usize,
+        arrives: bool,
+    },
+    /// The server stops in good order and is started again.
+    Restart,
+    /// Nothing new happens until all is done.
+    Quiet,
     Places(usize),
 }
 
@@ -94,12 +108,13 @@ const ROWS: &[(usize, Row)] = &[
     (120, |r| Do::Finish(r.plugin(), r.below(8))),
     (40, |r| Do::Repeat(r.plugin(), r.below(8))),
     (40, |r| Do::Noise(r.plugin(), r.below(8))),
+    (40, |r| Do::Client(r.below(8))),
     (20, |r| Do::Bye(r.plugin())),
     (40, |r| Do::Cut(r.plugin())),
     (60, |r| Do::SeeClosed(r.below(8))),
     (20, |r| Do::NotSent(r.below(8))),
-    (200, |r| Do::Call { place: r.place(), ask: r.below(6), patience: r.time(60_000) }),
-    (80, |r| Do::Change { number: r.below(40), otherwise: r.below(20) == 0, patience: r.time(60_000) }),
+    (200, |r| Do::Call { place: r.place(), ask: r.below(9), patience: r.time(60_000) }),
+    (80, |r| Do::Change { number: r.below(15), otherwise: r.below(20) == 0, patience: r.time(60_000) }),
     (40, |r| Do::Abandon(r.below(8))),
     (160, |r| Do::Answer(r.below(10) > 0)),
     (40, |r| Do::Answers(r.plugin(), r.below(4))),
@@ -110,7 +125,9 @@ const ROWS: &[(usize, Row)] = &[
     (20, |r| Do::Oversleep(r.time(40_000))),
     (10, |r| Do::PluginsSleep(r.time(40_000))),
     (10, |r| Do::ServerSleeps(r.time(40_000))),
-    (3, |_| Do::Crash),
+    (4, |r| Do::Crash { kept: r.below(4), arrives: r.below(2) == 0 }),
+    (1, |_| Do::Restart),
+    (2, |_| Do::Quiet),
     (20, |r| Do::Places(r.below(4))),
 ];
 
@@ -130,6 +147,7 @@ fn any_scene(random: &mut Random) -> Vec<Do> {
     match random.below(13) {
         0 => connects(random.plugin()),
         1 => works(random.plugin(), random.below(4)),
+        3 => works(PLAYS, 4 + random.below(3)),
         2 => is_away(random.plugin(), random.time(16_000)),
         _ => vec![any_do(random)],
     }
@@ -222,6 +240,22 @@ proptest! {
 }
 
 #[test]
+fn the_model_gets_calls_through_to_a_play_server_and_its_clients() {
+    let mut world = World::new();
+    for step in [0, PLAYS].into_iter().flat_map(connects) {
+        world.step(step);
+    }
+    for ask in [4, 5, 6] {
+        // Its clients are told to it first.
+        for step in [vec![Do::Serve(0); 4], vec![Do::Read(PLAYS); 4], works(PLAYS, ask)].into_iter().flatten() {
+            world.step(step);
+        }
+    }
+    world.end();
+    assert_eq!(world.successes(), 3);
+}
+
+#[test]
 fn the_model_gets_calls_and_syncs_through() {
     let mut world = World::new();
     for step in [0, 1, 3].into_iter().flat_map(connects) {
@@ -239,7 +273,7 @@ fn the_model_gets_calls_and_syncs_through() {
         }
     }
     // A question, and its answer at the screen.
-    for step in [Do::Call { place: 1, ask: 4, patience: 20_000 }, Do::Answers(0, 0)] {
+    for step in [Do::Call { place: 1, ask: 7, patience: 20_000 }, Do::Answers(0, 0)] {
         world.step(step);
         for _ in 0..8 {
             for step in [Do::Answer(true), Do::Read(0), Do::Finish(0, 0), Do::Serve(0)] {

@@ -19,7 +19,7 @@ fn intent(out: &Out) -> (OperationId, Intent) {
 /// What the bridge wants to keep.
 fn records(out: &Out) -> Vec<(String, Option<Outcome>)> {
     let record = |effect: &Effect| match effect {
-        Effect::Record { operation, outcome } => Some((operation.to_string(), outcome.clone())),
+        Effect::Record { operation, outcome, .. } => Some((operation.to_string(), outcome.clone())),
         _ => None,
     };
     out.0.iter().filter_map(record).collect()
@@ -271,4 +271,44 @@ fn a_sync_is_an_operation_too() {
     let Ok(Answer::Receipt(receipt)) = out.outcome(one) else { panic!("no receipt: {out:?}") };
     assert_eq!((receipt.status, out.outcome(two)), (SyncStatus::Empty, out.outcome(one)));
     assert_eq!(records(&out), [("op".to_owned(), Some(Outcome::Receipt(receipt.clone())))]);
+}
+
+#[test]
+fn a_result_of_an_operation_is_acknowledged_once_it_is_in_the_store() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    let (caller, request) = rig.sent_change(link, "op", PATIENCE);
+    rig.keeps = false;
+    let result = success(&request, &json!(1));
+    let out = rig.say(link, &result);
+    assert_eq!((out.outcome(caller), out.kinds(link)), (&Ok(Answer::Tool(json!(1))), vec![]));
+    assert_eq!(rig.say(link, &result).0, [], "said again while it is being kept");
+    rig.close(link);
+    let link = rig.link(&hello_again("a", 1, &[], &[&request]));
+    assert_eq!(rig.say(link, &result).0, []);
+    let out = rig.event(Event::Recorded { request: request.as_str().into() });
+    assert_eq!(out.one(link), json!({"type": "ack", "requestId": request, "disposition": "accepted"}));
+    assert_eq!(rig.say(link, &result).one(link)["disposition"], "already_settled");
+}
+
+#[test]
+fn c62_a_result_of_an_earlier_server_is_given_to_the_store_for_its_operation() {
+    let mut rig = Rig::new();
+    rig.keeps = false;
+    let before = json!({"serverId": "server-0", "lastN": 4, "pending": ["its request", "another"]});
+    let link = rig.link(&with(hello("a", 11), before));
+    let out = rig.say(link, &success("its request", &json!(7)));
+    let recovers = |request: &str, outcome| Effect::Recover { request: request.into(), outcome };
+    assert_eq!(out.0, [recovers("its request", Outcome::Tool(json!(7)))], "not acknowledged yet");
+    let out = rig.event(Event::Recorded { request: "its request".into() });
+    assert_eq!(out.one(link), json!({"type": "ack", "requestId": "its request", "disposition": "unknown"}));
+    let out = rig.say(link, &json!({"requestId": "another", "status": "error", "code": "lost", "message": "too big"}));
+    let [Effect::Recover { outcome: Outcome::Failed(error), .. }] = &out.0[..] else { panic!("{out:?}") };
+    assert_eq!((error.code, error.message.as_str()), (ErrorCode::OutcomeUnknown, "too big"));
+    // Not what this server asked for, nor what a foreign plugin says.
+    let (_, asked) = rig.tool_request(link);
+    rig.say(link, &success(&asked, &json!(1)));
+    assert_eq!(rig.say(link, &success(&asked, &json!(1))).kinds(link), ["ack"]);
+    let foreign = rig.link(&hello0(22));
+    assert_eq!(rig.say(foreign, &success("its request", &json!(8))).0, []);
 }

@@ -100,7 +100,7 @@ impl Asked {
             source: Some(self.disk[at].into()),
             hash: Some(TextHash::of(self.disk[at])),
             subtree: None,
-            has_more: false,
+            properties: Default::default(),
         };
         (0..2).map(|at| (NodeId(at as u128 + 1), view(at))).collect()
     }

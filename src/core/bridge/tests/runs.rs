@@ -81,7 +81,7 @@ fn view(source: &str) -> std::collections::HashMap<NodeId, NodeView> {
         source: Some(source.into()),
         hash: Some(TextHash::of(source)),
         subtree: None,
-        has_more: false,
+        properties: Default::default(),
     };
     [(NodeId(1), view)].into()
 }
@@ -252,6 +252,7 @@ fn plan_of(texts: &[String]) -> (Ready, CallerId, Value) {
             name: "x".into(),
             class_name: "ModuleScript".into(),
             source: Some(text.clone()),
+            properties: Default::default(),
             children: vec![],
         });
         views.insert(id, view);

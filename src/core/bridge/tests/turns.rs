@@ -1,7 +1,7 @@
 //! Changes take turns, reads do not; a lane is held until the plugin is done.
 
 use super::*;
-use crate::core::studios::Busy;
+use crate::core::status::Busy;
 
 impl Rig {
     /// Run code in the only Studio.
@@ -154,6 +154,31 @@ fn what_a_studio_still_runs_when_it_returns_after_its_grace_holds_the_lane() {
     assert_eq!(code(&out, link), [] as [Value; 0]);
     let out = rig.say(link, &success(&first, &json!(1)));
     assert_eq!(code(&out, link).len(), 1, "{next:?}");
+}
+
+#[test]
+fn what_a_plugin_still_runs_for_a_server_that_is_gone_holds_the_lane() {
+    let mut rig = Rig::new();
+    let before = |running: &[&str]| json!({"serverId": "server-0", "lastN": 9, "inFlight": running});
+    let link = rig.link(&with(hello("a", 11), before(&["one", "two"])));
+    let (_, out) = rig.run(seconds(60));
+    assert_eq!(code(&out, link), [] as [Value; 0]);
+    let busy = rig.busy().expect("it is busy");
+    assert_eq!((busy.tool.as_str(), busy.call.as_str(), busy.queued), ("a call of an earlier server", "one", 2));
+    assert_eq!(code(&rig.say(link, &success("two", &json!(2))), link), [] as [Value; 0]);
+    rig.close(link);
+    let link = rig.link(&with(hello("a", 11), before(&["one"])));
+    let (_, out) = rig.run(seconds(60));
+    assert_eq!(code(&out, link), [] as [Value; 0]);
+    let out = rig.say(link, &json!({"type": "cancelled", "requestId": "one"}));
+    assert_eq!(code(&out, link).len(), 1);
+
+    rig.close(link);
+    let (link, _) = rig.try_link(&with(hello("b", 22), before(&["three"])));
+    rig.close(link);
+    let link = rig.link(&with(hello("b", 22), before(&[])));
+    let (_, out) = rig.call(Some("place:22"), PATIENCE, run_code());
+    assert_eq!(code(&out, link).len(), 1, "the plugin has lost it");
 }
 
 #[test]

@@ -49,12 +49,12 @@ fn standard(facts: Vec<Fact>, agreement: &mut Agreement) -> (Run, Step) {
 fn what_lost_its_file_and_is_as_agreed_is_removed_under_the_guard_of_what_it_is() {
     let mut agreement = lost(&[("Old", BASE)]);
     let (mut run, step) = standard(vec![stray("Old", BASE)], &mut agreement);
-    let [PlanOp::Remove { temp_id, expect }] = &ops(step)[..] else { panic!("a removal") };
+    let [PlanOp::Remove { of: Whose::Extra { temp_id }, expect }] = &ops(step)[..] else { panic!("a removal") };
     assert_eq!(
         (temp_id.as_str(), expect.studio_hash, expect.name.as_deref()),
         ("x-Old", Some(hash(BASE)), Some("Old"))
     );
-    let done = OpResult { id: TempId::from("x-Old").into(), status: OpStatus::Done, hash: None, error: None };
+    let done = OpResult { id: TempId::from("x-Old").into(), op: None, status: OpStatus::Done, hash: None, error: None };
     let receipt = receipt(applied(&mut run, &[done], &mut agreement));
     assert_eq!((receipt.status, receipt.removed, receipt.pushed), (SyncStatus::Success, 1, 0));
 
@@ -148,9 +148,10 @@ fn a_file_that_has_another_name_now_is_a_rename_and_its_base_goes_with_it() {
     let facts = vec![stray("Old", BASE), missing(id)];
     let (mut run, step) = run(SyncMode::Standard, None, facts, [(id, view)], &mut agreement);
     let ops = ops(step);
-    let [PlanOp::Rename { temp_id, id: to, parent, name, .. }] = &ops[..] else { panic!("{ops:?}") };
+    let [PlanOp::Rename { temp_id: Some(temp_id), id: to, parent, name, .. }] = &ops[..] else { panic!("{ops:?}") };
     assert_eq!((temp_id.as_str(), *to, *parent, name.as_str()), ("x-Old", ID, NodeId(0), "Script1"));
-    let done = OpResult { id: temp_id.clone().into(), status: OpStatus::Done, hash: Some(hash(BASE)), error: None };
+    let done =
+        OpResult { id: temp_id.clone().into(), op: None, status: OpStatus::Done, hash: Some(hash(BASE)), error: None };
     let receipt = receipt(applied(&mut run, &[done], &mut agreement));
     assert_eq!((receipt.status, receipt.renamed, receipt.removed), (SyncStatus::Success, 1, 0));
     assert_eq!(agreement.base(ID), Some(hash(BASE)));
@@ -177,9 +178,10 @@ fn what_was_made_in_studio_is_pulled_into_a_file_when_asked() {
     let step = run.fetched(&TempId::from("x-Mine").into(), Ok(STUDIO.into()), &mut agreement);
     let step = journalled(&mut run, step, &mut agreement);
     let (folder, name) = ("src".to_owned(), "Mine".to_owned());
-    let write = FileWrite::Create { folder, name, class: "ModuleScript".into(), text: Some(STUDIO.into()) };
+    let write =
+        FileWrite::Create { folder, name, class: "ModuleScript".into(), text: Some(STUDIO.into()), holds: false };
     assert_eq!(step, Step::Write(vec![write]));
-    let step = run.written(vec![Wrote::Made("src/Mine.luau".into(), hash(STUDIO))], &mut agreement);
+    let step = run.written(vec![Wrote::Made("src/Mine.luau".into(), Some(hash(STUDIO)))], &mut agreement);
     let receipt = receipt(journalled(&mut run, step, &mut agreement));
     assert_eq!((receipt.pulled, receipt.changes[0].fs_path.as_deref()), (1, Some("src/Mine.luau")));
     agreement.tree_has_node(&node(ID, "Mine", STUDIO));

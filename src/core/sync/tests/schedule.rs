@@ -5,7 +5,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::core::{
-    agreement::Kept,
+    agreement::{Kept, News},
     merge::{Merge, merge},
     text::ScriptText,
 };
@@ -158,6 +158,7 @@ impl World {
                 let merged = jobs.iter().map(|job| self.merge(job)).collect();
                 run.merged(merged, &mut self.agreement)
             }
+            Step::Check(writes) => run.checked(vec![None; writes.len()], &self.agreement),
             Step::Begin(draft) => {
                 let begun = self.begin(draft);
                 run.begun(begun, &mut self.agreement)
@@ -250,7 +251,17 @@ impl World {
     }
 
     fn remember(&mut self) {
-        for kept in self.agreement.take_news() {
+        for news in self.agreement.take_news() {
+            let kept = match news {
+                News::Agreed(kept) => kept,
+                News::Restored { key, base } => {
+                    self.rows.remove(&key);
+                    let row =
+                        base.map(|(last, earlier)| (key.clone(), Kept { key, id: None, last, earlier, text: None }));
+                    self.rows.extend(row);
+                    continue;
+                }
+            };
             if let Some(text) = kept.id.map(|id| self.tree[&id].clone()) {
                 self.texts.insert(hash(&text), text);
             }

@@ -53,6 +53,7 @@ fn studios_text_is_taken_unasked_only_where_it_changed_under_our_eyes_and_nobody
                 id: None,
                 last: Some(hash(base)),
                 earlier: vec![],
+                text: None,
             }]);
             if seen {
                 agreement.agree(ID, hash(base));
@@ -107,7 +108,8 @@ fn what_studio_never_had_is_made_with_all_below_it() {
     let decision = decided(missing(ID), Some(&view), None).expect("it is missing");
     let node = view.subtree.clone().expect("asked for");
     assert_eq!(decision.op, Some(PlanOp::Add { parent: NodeId(0), node }));
-    assert_eq!(decision.then, [Then::Made(NodeId(2), hash(DISK)), Then::Made(NodeId(3), hash(BASE))]);
+    let folder = Then::MadeWith(ID, Properties::new());
+    assert_eq!(decision.then, [Then::Made(NodeId(2), hash(DISK)), Then::Made(NodeId(3), hash(BASE)), folder]);
     assert_eq!((decision.change.direction, decision.change.patch_type), (Direction::Push, PatchType::Add));
 }
 
@@ -124,18 +126,11 @@ fn what_was_deleted_in_studio_is_unresolved_and_not_made_again() {
 }
 
 #[test]
-fn only_scripts_and_folders_are_made() {
-    for class in ["Folder", "Script", "LocalScript", "ModuleScript"] {
+fn instances_of_every_class_are_made() {
+    for class in ["Folder", "Script", "LocalScript", "ModuleScript", "Part", "RemoteEvent"] {
         let (_, mut view) = folder(ID, vec![]);
         view.subtree.as_mut().expect("there").class_name = class.into();
         assert!(decided(missing(ID), Some(&view), None).expect("missing").op.is_some(), "{class}");
-    }
-    for class in ["Part", "RemoteEvent", "script", ""] {
-        let deep = NewNode { class_name: class.into(), ..new_script(NodeId(3), DISK) };
-        let inner = NewNode { children: vec![deep], ..new_script(NodeId(2), DISK) };
-        let (_, view) = folder(ID, vec![new_script(NodeId(4), DISK), inner]);
-        let decision = decided(missing(ID), Some(&view), None).expect("missing");
-        assert!(reason(&decision).contains(&format!("holds a {class};")), "{decision:?}");
     }
 }
 

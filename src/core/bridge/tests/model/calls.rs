@@ -1,20 +1,29 @@
 //! What agents call in the model.
 
-use super::{super::*, kept::change, wire::folder_of, world::World};
+use super::{
+    super::*,
+    kept::change,
+    wire::{folder_of, run_code_in},
+    world::World,
+};
 use crate::core::protocol::SyncMode;
 
 impl World {
     pub(super) fn call(&mut self, place: u64, ask: usize, patience: Duration) {
         let caller = CallerId(self.rig.callers + 1);
         let ask = match ask {
-            0 => Ask::Tool { name: "run_code", args: json!({"caller": caller.0, "place": place}), changes: true },
+            0 | 4..=6 => run_code_in(caller, place, ask),
             1 => Ask::GetScript { id: NodeId(caller.0.into()), from_draft: false },
             // A level-0 plugin takes no paths.
             _ if place == 3 => Ask::Sync(SyncArgs::default()),
             ask => {
-                let mode = [SyncMode::Standard, SyncMode::Dryrun, SyncMode::Manual, SyncMode::Manual][ask - 2];
+                let mode = match ask {
+                    2 => SyncMode::Standard,
+                    3 => SyncMode::Dryrun,
+                    _ => SyncMode::Manual,
+                };
                 let paths = Some(vec![folder_of(caller)]);
-                Ask::Sync(SyncArgs { mode, paths, asks: ask == 5, ..SyncArgs::default() })
+                Ask::Sync(SyncArgs { mode, paths, asks: ask == 8, ..SyncArgs::default() })
             }
         };
         self.waiting.insert(caller, self.rig.now + patience);

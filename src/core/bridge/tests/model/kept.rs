@@ -14,11 +14,16 @@ use crate::core::{
 /// Above all callers, so that an operation's response is that of no plain call.
 pub(super) const FIRST: u64 = 1_000_000_000;
 
+/// What a plugin says of code that failed.
+pub(super) const BOOM: &str = "boom";
+
 /// What survives a crash, and what each operation did.
 #[derive(Default)]
 pub(super) struct Kept {
     operations: HashMap<OperationId, Operation>,
     ran: HashMap<u64, RequestId>,
+    /// Whether the answer that an operation's callers had was a success.
+    told: HashMap<u64, bool>,
 }
 
 impl Kept {
@@ -33,12 +38,41 @@ impl Kept {
         Ok(Intention::Fresh)
     }
 
-    pub fn record(&mut self, id: &OperationId, outcome: Option<Outcome>) {
+    pub fn record(&mut self, id: &OperationId, request: &RequestId, outcome: Option<Outcome>) {
         let operation = self.operations.get_mut(id).expect("what has an outcome was meant");
         match outcome {
             Some(outcome) => operation.outcome = Some(json!(outcome)),
-            None => operation.never_ran = true,
+            None => {
+                assert!(!self.ran.values().any(|ran| ran == request), "{id} ran, and is said not to have");
+                operation.never_ran = true;
+            }
         }
+    }
+
+    /// A result that a server before this one asked for.
+    pub fn recover(&mut self, request: &RequestId, outcome: &Outcome) {
+        let lacks = |known: &&mut Operation| known.intent.request_id == *request && known.outcome.is_none();
+        if let Some(operation) = self.operations.values_mut().find(lacks).filter(|known| !known.never_ran) {
+            operation.outcome = Some(json!(outcome));
+        }
+    }
+
+    /// A plugin is told that a result was taken, and forgets it.
+    pub fn acknowledged(&self, request: &RequestId) {
+        let lost = |known: &&Operation| known.intent.request_id == *request && known.outcome.is_none();
+        let found = self.operations.values().find(lost);
+        assert!(found.is_none(), "acknowledged before it was kept: {found:?}");
+    }
+
+    /// All callers of an operation are told the same, if they are told how it ended.
+    pub fn told(&mut self, wanted: &Value, outcome: &Result<Answer, ToolError>) {
+        let Some(number) = wanted.as_u64().filter(|number| *number >= FIRST) else { return };
+        let succeeded = match outcome {
+            Ok(_) => true,
+            Err(error) if error.message == BOOM => false,
+            Err(_) => return,
+        };
+        assert_eq!(*self.told.entry(number).or_insert(succeeded), succeeded, "operation {number} ended in two ways");
     }
 
     /// A plugin begins a request: no operation is begun as two.
@@ -66,6 +100,6 @@ pub(super) fn change(number: u64, place: u64, otherwise: bool, patience: Duratio
         tool: "run_code".into(),
         args_hash: if otherwise { "of other code".into() } else { "of this code".into() },
     };
-    let ask = Ask::Tool { name: "run_code", args, changes: true };
+    let ask = Ask::Tool { name: "run_code", args, changes: true, target: Target::Edit };
     (Call { studio: Some(format!("place:{place}")), patience, ask, operation: Some(claim) }, answer)
 }

@@ -7,11 +7,16 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::super::{hello, hello0, seconds, with};
-use super::reviews::CHOICES;
+use super::{
+    super::{hello, hello0, seconds, with},
+    PLAYS,
+    clients::Clients,
+    kept::BOOM,
+    reviews::CHOICES,
+};
 use crate::core::{
     ids::{NodeId, RequestId, ReviewId},
-    protocol::{Notice, PlanOp, Request, RequestBody, ServerFrame},
+    protocol::{Notice, PlanOp, Request, RequestBody, ServerFrame, SyncMode},
     studios::LinkId,
     text::TextHash,
 };
@@ -29,8 +34,8 @@ pub(super) struct Plugin {
     server: Option<Value>,
     highest: u64,
     running: Vec<(RequestId, RequestBody)>,
-    /// What it runs of a server that is gone.
-    foreign: HashSet<RequestId>,
+    /// What it ran already when it connected.
+    older: HashSet<RequestId>,
     /// Results that were not acknowledged.
     pending: Vec<(RequestId, Value)>,
     /// What the person at its screen is shown.
@@ -39,6 +44,8 @@ pub(super) struct Plugin {
     pub says: VecDeque<Value>,
     /// How long it has heard nothing, by its own clock.
     silence: Duration,
+    /// Those of a play server; others have none.
+    clients: Option<Clients>,
 }
 
 impl Plugin {
@@ -52,12 +59,19 @@ impl Plugin {
             server: None,
             highest: 0,
             running: Vec::new(),
-            foreign: HashSet::new(),
+            older: HashSet::new(),
             pending: Vec::new(),
             shown: Vec::new(),
             says: VecDeque::new(),
             silence: Duration::ZERO,
+            clients: None,
         }
+    }
+
+    /// A play server with two players.
+    pub fn playing(self) -> Self {
+        let clients = Some(Clients::two(self.loads));
+        Self { clients, ..self }
     }
 
     /// Time passes for it. `true`: it takes its link for dead. (Level 0 may wait for ever.)
@@ -67,7 +81,9 @@ impl Plugin {
     }
 
     pub fn reload(&mut self) {
-        *self = Self { loads: self.loads + 1, ..Self::new(self.place, self.level1) };
+        let plays = self.clients.is_some();
+        let fresh = Self { loads: self.loads + 1, ..Self::new(self.place, self.level1) };
+        *self = if plays { fresh.playing() } else { fresh };
     }
 
     /// It opens `link` and says hello. What it told its last link is gone with that.
@@ -80,23 +96,21 @@ impl Plugin {
             self.running.clear();
             return self.says.push_back(hello0(self.place));
         }
+        self.older = self.running.iter().map(|(id, _)| id.clone()).collect();
         let ids = |requests: Vec<&RequestId>| json!(requests);
         let memory = json!({
             "reviews": self.place == 1, "serverId": self.server, "lastN": self.highest,
             "inFlight": ids(self.running.iter().map(|(id, _)| id).collect()),
             "pending": ids(self.pending.iter().map(|(id, _)| id).collect()),
         });
-        self.says.push_back(with(hello(&format!("session-{index}-{}", self.loads), self.place), memory));
+        let role = if index == PLAYS { "server" } else { "edit" };
+        let hello = with(hello(&format!("session-{index}-{}", self.loads), self.place), json!({"role": role}));
+        self.says.push_back(with(hello, memory));
     }
 
     /// The highest request number of `server` that the hello told.
     pub fn last_n(&self, server: &str) -> u64 {
         if self.server == Some(json!(server)) { self.highest } else { 0 }
-    }
-
-    /// The server that asked for what it runs is gone.
-    pub fn outlives_server(&mut self) {
-        self.foreign.extend(self.running.iter().map(|(id, _)| id.clone()));
     }
 
     /// It reads a frame; the request that it begins to run.
@@ -112,6 +126,7 @@ impl Plugin {
                 }
                 self.welcomed = true;
                 self.shown.clear();
+                self.says.extend(self.clients.iter().flat_map(Clients::announce));
                 self.says.extend(self.pending.iter().map(|(_, result)| result.clone()));
             }
             ServerFrame::Notice(Notice::Heartbeat { timestamp }) => {
@@ -127,12 +142,17 @@ impl Plugin {
             ServerFrame::Notice(Notice::Ack { request_id, .. }) => self.pending.retain(|(id, _)| *id != request_id),
             ServerFrame::Notice(Notice::Review(review)) => self.shown.push(review.review_id),
             ServerFrame::Notice(Notice::ReviewClosed { review_id, .. }) => self.shown.retain(|id| *id != review_id),
+            ServerFrame::Notice(Notice::Attached { logical_id, role }) => {
+                let clients = self.clients.as_mut().expect("only a play server has clients");
+                clients.attached(&logical_id, role);
+            }
             ServerFrame::Notice(
                 Notice::Patch(_)
                 | Notice::PlanPart { .. }
                 | Notice::Edited { .. }
                 | Notice::ReviewText { .. }
                 | Notice::ReviewOutcome { .. }
+                | Notice::Status { .. }
                 | Notice::Rejected { .. }
                 | Notice::Bye { .. },
             ) => {}
@@ -146,15 +166,83 @@ impl Plugin {
             assert!(n > self.highest, "{request:?} would be ignored: {} was received", self.highest);
             self.highest = n;
         }
-        let others = self.running.iter().filter(|(id, body)| changes(body) && !self.foreign.contains(id));
-        assert!(!changes(&request.body) || others.count() == 0, "two changes at a time: {request:?}");
-        self.running.push((request.request_id.clone(), request.body.clone()));
+        let is_here = match &mut self.clients {
+            Some(clients) => clients.take(&request),
+            None => {
+                assert_eq!((&request.logical_id, request.target), (&None, None), "for another DataModel: {request:?}");
+                true
+            }
+        };
+        let together =
+            |id: &RequestId| self.clients.as_ref().is_none_or(|clients| clients.are_together(id, &request.request_id));
+        // A new server cannot know in which client the call of an earlier one runs.
+        let known = |id: &RequestId| self.clients.is_none() || !self.older.contains(id);
+        let others = self.running.iter().filter(|(id, body)| changes(body) && known(id) && together(id));
+        // A plugin of level 0 may lose its turn at a deadline.
+        let alone = !self.level1 || others.count() == 0;
+        assert!(!changes(&request.body) || alone, "two changes at a time: {request:?}");
+        if let RequestBody::Sync { run_id: Some(_), mode: SyncMode::Standard, .. } = &request.body {
+            let plans = self
+                .running
+                .iter()
+                .filter(|(id, body)| matches!(body, RequestBody::Plan { .. }) && !self.older.contains(id));
+            assert_eq!(plans.count(), 0, "a sync compares while another changes: {request:?}");
+        }
+        if is_here {
+            self.running.push((request.request_id.clone(), request.body.clone()));
+        } else {
+            self.fail(&request.request_id, "no_target");
+        }
         request
+    }
+
+    /// A client comes or goes. What one that goes was asked may have run.
+    pub fn client(&mut self, which: usize) {
+        let Some(clients) = &mut self.clients else { return };
+        let (said, left) = clients.change(which);
+        if self.welcomed {
+            self.says.push_back(said);
+        }
+        for id in left {
+            if self.running.iter().any(|(running, _)| *running == id) {
+                self.running.retain(|(running, _)| *running != id);
+                self.fail(&id, "outcome_unknown");
+            }
+        }
+    }
+
+    fn fail(&mut self, id: &RequestId, code: &str) {
+        let result = json!({"requestId": id, "status": "error", "code": code, "message": "the client is gone"});
+        self.pending.push((id.clone(), result.clone()));
+        if self.welcomed {
+            self.says.push_back(result);
+        }
+    }
+
+    pub fn runs(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// A server has let it in.
+    pub fn is_welcome(&self) -> bool {
+        self.level1 && self.welcomed
+    }
+
+    /// It runs something, or keeps results that nobody acknowledged.
+    pub fn is_busy(&self) -> bool {
+        !self.running.is_empty() || !self.pending.is_empty()
     }
 
     /// A plan is never interrupted, and code that runs cannot always be stopped.
     fn cancel(&mut self, request: &RequestId) {
-        let stops = |body: &RequestBody| matches!(body, RequestBody::Sync { .. } | RequestBody::GetScript { .. });
+        if self.pending.iter().any(|(id, _)| id == request) {
+            return; // its result is the answer
+        }
+        let stops = |body: &RequestBody| match body {
+            RequestBody::Sync { .. } | RequestBody::GetScript { .. } => true,
+            RequestBody::Tool { args, .. } => args["caller"].as_u64().is_some_and(|caller| caller % 2 == 0),
+            RequestBody::Plan { .. } => false,
+        };
         if self.running.iter().any(|(id, body)| id == request && !stops(body)) {
             return self.says.push_back(json!({"type": "stillRunning", "requestId": request}));
         }
@@ -206,7 +294,8 @@ fn changes(body: &RequestBody) -> bool {
 /// The result of a request. It carries the caller, so that a mix-up shows.
 fn answer(request: &RequestId, body: &RequestBody, which: usize) -> Value {
     match body {
-        RequestBody::Tool { .. } if which == 3 => json!({"status": "error", "response": "boom"}),
+        RequestBody::Tool { .. } if which == 3 => json!({"status": "error", "response": BOOM}),
+        RequestBody::Tool { .. } if which == 5 => json!({"status": 7}),
         RequestBody::Tool { args, .. } => json!({"status": "success", "response": args["caller"]}),
         RequestBody::GetScript { id, .. } => {
             let source = id.expect("a script is asked for by its id").0.to_string();

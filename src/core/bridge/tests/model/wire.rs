@@ -4,7 +4,12 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde_json::{Value, json};
 
-use super::{super::*, kept::operation_of, plugin::TEXT};
+use super::{
+    super::*,
+    PLAYS, PLUGINS,
+    kept::operation_of,
+    plugin::{Plugin, TEXT},
+};
 use crate::core::{
     ids::{OperationId, RunId},
     operations::{Intent, Outcome},
@@ -18,7 +23,8 @@ pub(super) enum Task {
     CatchUp(RunId),
     Look(RunId, Vec<NodeId>),
     Intend(OperationId, Intent),
-    Record(OperationId, Option<Outcome>),
+    Record(OperationId, RequestId, Option<Outcome>),
+    Recover(RequestId, Outcome),
 }
 
 /// A link as the world sees it.
@@ -40,6 +46,21 @@ pub(super) struct Wire {
 }
 
 impl Wire {
+    /// A link that this plugin has opened.
+    pub fn of(plugin: &Plugin, last_n: u64) -> Self {
+        Self {
+            place: plugin.place,
+            level1: plugin.level1,
+            to_plugin: VecDeque::new(),
+            pings: 0,
+            to_server: VecDeque::new(),
+            closing: false,
+            closed: false,
+            broken: false,
+            last_n,
+        }
+    }
+
     /// The request was too large to be sent after all, if it was not read yet.
     pub fn takes_back(&mut self, id: &RequestId) -> bool {
         let before = self.to_plugin.len();
@@ -92,8 +113,14 @@ pub(super) fn caller_of(folder: &str) -> CallerId {
 /// Any node is a script that carries its run's name.
 pub(super) fn view(id: NodeId, run: &RunId, caller: Option<CallerId>) -> NodeView {
     let source = Some(TEXT.to_owned());
-    let node =
-        NewNode { id, name: "New".into(), class_name: "ModuleScript".into(), source: source.clone(), children: vec![] };
+    let node = NewNode {
+        id,
+        name: "New".into(),
+        class_name: "ModuleScript".into(),
+        source: source.clone(),
+        properties: Default::default(),
+        children: vec![],
+    };
     NodeView {
         parent: Some(NodeId(0)),
         path: run.to_string(),
@@ -102,7 +129,7 @@ pub(super) fn view(id: NodeId, run: &RunId, caller: Option<CallerId>) -> NodeVie
         source,
         hash: Some(TextHash::of(TEXT)),
         subtree: Some(node),
-        has_more: false,
+        properties: Default::default(),
     }
 }
 
@@ -140,4 +167,22 @@ pub(super) fn check_outcome(
         Ok(Answer::Status { .. } | Answer::Console(_) | Answer::Call(_) | Answer::Reviews(_)) => panic!("nobody asked"),
         Err(error) => assert!(!error.message.is_empty() && !error.hint.is_empty(), "{error:?}"),
     }
+}
+
+/// The plugins of a new world.
+pub(super) fn plugins() -> Vec<Plugin> {
+    let mut plugins = PLUGINS.map(|(place, level1)| Plugin::new(place, level1));
+    plugins[PLAYS] = Plugin::new(PLUGINS[PLAYS].0, true).playing();
+    plugins.into()
+}
+
+/// Code that tells its caller, in edit mode (0), the play server (4) or one of its clients.
+pub(super) fn run_code_in(caller: CallerId, place: u64, ask: usize) -> Ask {
+    let target = match ask {
+        4 => Target::Server,
+        5 => Target::client(1).expect("from 1"),
+        6 => Target::client(2).expect("from 1"),
+        _ => Target::Edit,
+    };
+    Ask::Tool { name: "run_code", args: json!({"caller": caller.0, "place": place}), changes: true, target }
 }

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::{
     super::*,
-    Do, PLUGINS,
+    Do, PLAYS,
     kept::Kept,
     plugin::{Plugin, TEXT},
-    wire::{Task, Wire, caller_of, check_outcome, check_request, noise, view},
+    wire::{Task, Wire, caller_of, check_outcome, check_request, noise, plugins, view},
 };
 use crate::core::{
     ids::{ReviewId, RunId},
@@ -19,14 +19,14 @@ use crate::core::{
 pub(super) struct World {
     pub(super) rig: Rig,
     pub(super) plugins: Vec<Plugin>,
-    wires: BTreeMap<LinkId, Wire>,
-    tasks: VecDeque<Task>,
+    pub(super) wires: BTreeMap<LinkId, Wire>,
+    pub(super) tasks: VecDeque<Task>,
     /// Who still waits, and until when.
     pub(super) waiting: BTreeMap<CallerId, Moment>,
     abandoned: HashSet<CallerId>,
     /// What each caller of an operation is answered.
     pub(super) wanted: HashMap<CallerId, Value>,
-    kept: Kept,
+    pub(super) kept: Kept,
     pub(super) runs: HashMap<RunId, CallerId>,
     /// Reviews that callers were offered.
     pub(super) offered: Vec<ReviewId>,
@@ -39,11 +39,11 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Two Studios, a second window of the first, and two level-0 windows of one place.
+    /// Two Studios, a second window of the first and its play server, and two level-0 windows of one place.
     pub fn new() -> Self {
         Self {
-            rig: Rig::new(),
-            plugins: PLUGINS.map(|(place, level1)| Plugin::new(place, level1)).into(),
+            rig: Rig { keeps: false, ..Rig::new() },
+            plugins: plugins(),
             wires: BTreeMap::new(),
             tasks: VecDeque::new(),
             waiting: BTreeMap::new(),
@@ -78,19 +78,21 @@ impl World {
             Do::Finish(plugin, which) => self.plugins[plugin].finish(which),
             Do::Repeat(plugin, which) => self.plugins[plugin].repeat(which),
             Do::Noise(plugin, which) => self.noise(plugin, which),
+            Do::Client(which) => self.plugins[PLAYS].client(which),
             Do::Bye(plugin) => self.plugins[plugin].says.push_back(json!({"type": "bye", "reason": "Unloading"})),
             Do::Cut(plugin) => self.cut(plugin),
             Do::SeeClosed(which) => self.see_closed(which),
             Do::NotSent(which) => {
-                if let Some(id) = self.sent.keys().nth(which).cloned()
-                    && self.wires.values_mut().any(|wire| wire.takes_back(&id))
+                // What is too large for one link is so for each.
+                if let Some(id) = self.sent.keys().nth(which).filter(|id| !self.ran.contains(*id)).cloned()
+                    && self.wires.values_mut().filter_map(|wire| wire.takes_back(&id).then_some(())).count() > 0
                 {
                     self.event(Event::NotSent { request: Some(id), size: 20_000_000 });
                 }
             }
             Do::Call { place, ask, patience } => self.call(place, ask, millis(patience)),
             Do::Change { number, otherwise, patience } => {
-                let place = PLUGINS[number % PLUGINS.len()].0;
+                let place = self.plugins[number % self.plugins.len()].place;
                 self.change(number as u64, place, otherwise, millis(patience));
             }
             Do::Abandon(which) => {
@@ -115,7 +117,9 @@ impl World {
             Do::ServerSleeps(time) => {
                 (0..self.plugins.len()).for_each(|plugin| self.plugin_time(plugin, millis(time)));
             }
-            Do::Crash => self.crash(),
+            Do::Crash { kept, arrives } => self.crash(kept, arrives),
+            Do::Restart => self.restart(),
+            Do::Quiet => self.quiet(),
             Do::Oversleep(time) => {
                 self.rig.now += millis(time);
                 self.event(Event::Tick);
@@ -129,36 +133,13 @@ impl World {
         self.transmit();
     }
 
-    /// The server stops; then all that was on its way still arrives.
-    pub fn end(&mut self) {
-        self.event(Event::Shutdown);
-        assert!(self.waiting.is_empty(), "never settled: {:?}", self.waiting);
-        while !self.tasks.is_empty() {
-            self.answer(true);
-        }
-        while self.wires.values().any(|wire| !wire.to_server.is_empty()) {
-            self.serve(0);
-        }
-        let links: Vec<LinkId> = self.wires.keys().copied().collect();
-        for link in links {
-            self.tell_closed(link);
-        }
-        self.pass(seconds(60));
-        let bridge = &self.rig.bridge;
-        let nothing = bridge.operations.is_empty() && bridge.lanes.is_empty() && bridge.turns.is_empty();
-        assert!(nothing, "something still runs");
-        assert!(bridge.reviews.is_settled(), "something is still asked");
-        let empty = bridge.links.is_empty() && bridge.studios.is_empty() && bridge.runs.is_empty();
-        assert!(empty && bridge.calls.is_empty() && bridge.next_tick() == Moment::MAX, "something is left behind");
-    }
-
     pub(super) fn event(&mut self, event: Event) {
         self.events += 1;
         let out = self.rig.event(event);
         self.carry_out(out);
     }
 
-    fn pass(&mut self, time: Duration) {
+    pub(super) fn pass(&mut self, time: Duration) {
         let out = self.rig.pass(time);
         self.carry_out(out);
         self.nothing_overdue();
@@ -168,20 +149,6 @@ impl World {
     fn plugin_time(&mut self, index: usize, time: Duration) {
         if self.plugins[index].silent_for(time) {
             self.cut(index);
-        }
-    }
-
-    /// The server process is killed and started again. Nobody hears anything of the old one.
-    fn crash(&mut self) {
-        self.rig.restart();
-        self.plugins.iter_mut().for_each(Plugin::outlives_server);
-        self.waiting.clear();
-        self.tasks.clear();
-        for wire in self.wires.values_mut() {
-            wire.closed = true;
-            wire.broken = true;
-            wire.to_plugin.clear();
-            wire.to_server.clear();
         }
     }
 
@@ -196,23 +163,13 @@ impl World {
         let link = LinkId(self.rig.links);
         let plugin = &mut self.plugins[index];
         plugin.connect(link, index);
-        let wire = Wire {
-            place: plugin.place,
-            level1: plugin.level1,
-            to_plugin: VecDeque::new(),
-            pings: 0,
-            to_server: VecDeque::new(),
-            closing: false,
-            closed: false,
-            broken: false,
-            last_n: plugin.last_n(&self.rig.server),
-        };
+        let wire = Wire::of(plugin, plugin.last_n(&self.rig.server));
         self.wires.insert(link, wire);
         self.event(Event::Opened { link });
     }
 
     /// What the plugins say gets onto their links.
-    fn transmit(&mut self) {
+    pub(super) fn transmit(&mut self) {
         for plugin in &mut self.plugins {
             let Some(wire) = plugin.link.and_then(|link| self.wires.get_mut(&link)) else {
                 plugin.says.clear();
@@ -224,7 +181,7 @@ impl World {
         }
     }
 
-    fn read(&mut self, index: usize) {
+    pub(super) fn read(&mut self, index: usize) {
         let plugin = &mut self.plugins[index];
         let Some(wire) = plugin.link.and_then(|link| self.wires.get_mut(&link)) else { return };
         // Its WebSocket answers pings by itself.
@@ -233,6 +190,9 @@ impl World {
         }
         match wire.to_plugin.pop_front() {
             Some(frame) => {
+                if let ServerFrame::Notice(Notice::Ack { request_id, .. }) = &frame {
+                    self.kept.acknowledged(request_id);
+                }
                 if let Some(request) = plugin.read(frame) {
                     self.kept.begins(&request);
                     let id = request.request_id;
@@ -244,7 +204,7 @@ impl World {
         }
     }
 
-    fn serve(&mut self, which: usize) {
+    pub(super) fn serve(&mut self, which: usize) {
         let busy: Vec<LinkId> =
             self.wires.iter().filter(|(_, wire)| !wire.to_server.is_empty()).map(|(link, _)| *link).collect();
         let Some(link) = busy.get(which % busy.len().max(1)).copied() else { return };
@@ -271,27 +231,29 @@ impl World {
         wire.to_server.clear();
     }
 
-    fn see_closed(&mut self, which: usize) {
+    /// Links that have ended, of which the server does not know yet.
+    pub(super) fn over(&self) -> Vec<LinkId> {
         let in_use: Vec<LinkId> = self.plugins.iter().filter_map(|plugin| plugin.link).collect();
-        let over: Vec<LinkId> = self
-            .wires
-            .iter()
-            .filter(|(link, wire)| !wire.closed && (wire.broken || wire.closing || !in_use.contains(link)))
-            .map(|(link, _)| *link)
-            .collect();
+        let is_over =
+            |link: &LinkId, wire: &Wire| !wire.closed && (wire.broken || wire.closing || !in_use.contains(link));
+        self.wires.iter().filter(|(link, wire)| is_over(link, wire)).map(|(link, _)| *link).collect()
+    }
+
+    fn see_closed(&mut self, which: usize) {
+        let over = self.over();
         if let Some(link) = over.get(which % over.len().max(1)) {
             self.tell_closed(*link);
         }
     }
 
-    fn tell_closed(&mut self, link: LinkId) {
+    pub(super) fn tell_closed(&mut self, link: LinkId) {
         let wire = self.wires.get_mut(&link).expect("links are never forgotten");
         if !std::mem::replace(&mut wire.closed, true) {
             self.event(Event::Closed { link, reason: "gone".into() });
         }
     }
 
-    fn answer(&mut self, well: bool) {
+    pub(super) fn answer(&mut self, well: bool) {
         let Some(task) = self.tasks.pop_front() else { return };
         let event = match task {
             Task::Tree(link) => {
@@ -312,7 +274,14 @@ impl World {
                 let intention = self.kept.intend(&operation, intent, well);
                 Event::Intended { operation, intention }
             }
-            Task::Record(operation, outcome) => return self.kept.record(&operation, outcome),
+            Task::Record(operation, request, outcome) => {
+                self.kept.record(&operation, &request, outcome);
+                Event::Recorded { request }
+            }
+            Task::Recover(request, outcome) => {
+                self.kept.recover(&request, &outcome);
+                Event::Recorded { request }
+            }
         };
         self.event(event);
     }
@@ -341,7 +310,10 @@ impl World {
                 }
                 Effect::Look { run, ids, .. } => self.tasks.push_back(Task::Look(run, ids)),
                 Effect::Intend { operation, intent } => self.tasks.push_back(Task::Intend(operation, intent)),
-                Effect::Record { operation, outcome } => self.tasks.push_back(Task::Record(operation, outcome)),
+                Effect::Record { operation, request, outcome } => {
+                    self.tasks.push_back(Task::Record(operation, request, outcome));
+                }
+                Effect::Recover { request, outcome } => self.tasks.push_back(Task::Recover(request, outcome)),
                 Effect::Progress { caller, .. } => {
                     assert!(self.waiting.contains_key(&caller), "progress after the end");
                 }
@@ -378,6 +350,7 @@ impl World {
         }
         self.successes += usize::from(outcome.is_ok());
         let wanted = self.wanted.get(&caller).cloned().unwrap_or_else(|| json!(caller.0));
+        self.kept.told(&wanted, &outcome);
         check_outcome(caller, outcome, &wanted, &self.runs);
     }
 }

@@ -1,0 +1,325 @@
+//! What both sides last agreed on of properties.
+//!
+//! The values themselves are kept, for a value that went through Studio may have lost a little, and
+//! only values can be compared with a tolerance. They are held as one text for each instance, long
+//! texts in them as hashes. Every instance that is no script has such a text, be it empty: it says
+//! that both sides had the instance.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use super::{Agreement, Kept};
+use crate::core::{
+    ids::NodeId,
+    paths::InstanceKey,
+    protocol::Node,
+    text::TextHash,
+    values::{Properties, short},
+};
+
+/// How many earlier states are kept.
+const EARLIER: usize = 4;
+
+/// One state of an instance as JSON; `null` where there was none.
+type Text = Arc<str>;
+
+/// The agreed properties of one Studio's instances.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Settled {
+    bases: HashMap<NodeId, Standing>,
+    /// Of what is not in the tree.
+    gone: HashMap<InstanceKey, Standing>,
+    /// What the tree has and Studio has not confirmed.
+    unconfirmed: HashMap<NodeId, Text>,
+    /// What the store does not know yet.
+    news: HashSet<NodeId>,
+    gone_news: HashSet<InstanceKey>,
+}
+
+/// All that was agreed of one instance.
+#[derive(Debug, Clone)]
+struct Standing {
+    last: Text,
+    /// Newest first.
+    earlier: Vec<Text>,
+    /// Studio had the last state since this plugin session began.
+    seen: bool,
+}
+
+/// All that was agreed of the properties of one instance, to decide by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PropertyBase {
+    /// The last state; `None`: there never was one.
+    pub last: Option<Properties>,
+    /// Those that Studio may have gone back to. `None`: there was no such instance.
+    pub earlier: Vec<Option<Properties>>,
+}
+
+/// What a comparison that is under way would confirm, with the base of then.
+pub(super) type Unconfirmed = HashMap<NodeId, (Text, Option<Text>)>;
+
+/// A reference names a node of this process, so it is not kept: of references the files always win.
+fn text_of(properties: &Properties) -> Text {
+    let lasting = properties.iter().filter(|(_, value)| value.get("Ref").is_none());
+    let kept: Properties = lasting.map(|(name, value)| (name.clone(), short(value))).collect();
+    serde_json::to_string(&kept).unwrap_or_default().into()
+}
+
+fn read(text: &str) -> Option<Properties> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+impl Standing {
+    fn of(last: Text) -> Self {
+        Self { last, earlier: Vec::new(), seen: true }
+    }
+
+    /// Whether that is news.
+    fn agree(&mut self, text: Text) -> bool {
+        self.seen = true;
+        if self.last == text {
+            return false;
+        }
+        let before = std::mem::replace(&mut self.last, text);
+        self.earlier.retain(|earlier| *earlier != self.last && *earlier != before);
+        self.earlier.insert(0, before);
+        self.earlier.truncate(EARLIER);
+        true
+    }
+
+    fn base(&self) -> PropertyBase {
+        let earlier = if self.seen { &[][..] } else { &self.earlier };
+        PropertyBase { last: read(&self.last), earlier: earlier.iter().map(|text| read(text)).collect() }
+    }
+
+    /// All states as one text, newest first.
+    fn to_text(&self) -> String {
+        let states: Vec<&str> = std::iter::once(&self.last).chain(&self.earlier).map(|text| &**text).collect();
+        format!("[{}]", states.join(","))
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let states: Vec<Option<Properties>> = serde_json::from_str(text).ok()?;
+        let mut texts = states.iter().map(|state| state.as_ref().map_or_else(|| "null".into(), text_of));
+        Some(Self { last: texts.next()?, earlier: texts.collect(), seen: false })
+    }
+}
+
+impl Settled {
+    pub fn tree_has(&mut self, node: &Node) {
+        if node.hash.is_some() && node.properties.is_empty() {
+            self.unconfirmed.remove(&node.id);
+            return;
+        }
+        let text = text_of(&node.properties);
+        if self.bases.get(&node.id).is_some_and(|base| base.seen && base.last == text) {
+            self.unconfirmed.remove(&node.id);
+        } else {
+            self.unconfirmed.insert(node.id, text);
+        }
+    }
+
+    pub fn left(&mut self, id: NodeId) {
+        self.unconfirmed.remove(&id);
+    }
+
+    pub fn holds(&self, id: NodeId) -> bool {
+        self.bases.contains_key(&id)
+    }
+
+    pub fn none_gone(&self) -> bool {
+        self.gone.is_empty()
+    }
+
+    /// The node leaves its place; `key` is `None` for a twin.
+    pub fn retire(&mut self, id: NodeId, key: Option<InstanceKey>) {
+        let is_news = self.news.remove(&id);
+        let Some((standing, key)) = self.bases.remove(&id).zip(key) else { return };
+        if is_news {
+            self.gone_news.insert(key.clone());
+        }
+        self.gone.insert(key, standing);
+    }
+
+    /// The node of `key` is in the tree again.
+    pub fn adopt(&mut self, id: NodeId, key: &InstanceKey) {
+        if let Some(standing) = self.gone.remove(key) {
+            self.bases.insert(id, standing);
+            if self.gone_news.remove(key) {
+                self.news.insert(id);
+            }
+        }
+    }
+
+    fn agree(&mut self, id: NodeId, text: Text) {
+        if self.unconfirmed.get(&id) == Some(&text) {
+            self.unconfirmed.remove(&id);
+        }
+        let is_news = match self.bases.get_mut(&id) {
+            Some(standing) => standing.agree(text),
+            None => self.bases.insert(id, Standing::of(text)).is_none(),
+        };
+        if is_news {
+            self.news.insert(id);
+        }
+    }
+
+    pub fn unconfirmed(&self) -> Unconfirmed {
+        let last = |id| self.bases.get(id).map(|standing| Arc::clone(&standing.last));
+        self.unconfirmed.iter().map(|(id, text)| (*id, (Arc::clone(text), last(id)))).collect()
+    }
+
+    pub fn confirm(&mut self, compared: Unconfirmed, reported: impl Fn(NodeId) -> bool) {
+        for (id, (text, base)) in compared {
+            if !reported(id) && self.bases.get(&id).map(|standing| &standing.last) == base.as_ref() {
+                self.agree(id, text);
+            }
+        }
+    }
+
+    /// What the store knew of `key`, which is node `id` or not in the tree. What is known since stays.
+    pub fn recall(&mut self, key: InstanceKey, id: Option<NodeId>, text: &str) {
+        let Some(standing) = Standing::read(text) else { return };
+        match id {
+            Some(id) => _ = self.bases.entry(id).or_insert(standing),
+            None => _ = self.gone.entry(key).or_insert(standing),
+        }
+    }
+
+    /// The rows that the store should have. `key` gives the key of a node that is no twin.
+    pub fn take_news(&mut self, key: impl Fn(NodeId) -> Option<InstanceKey>) -> Vec<Kept> {
+        let mut all = Vec::new();
+        for id in std::mem::take(&mut self.news) {
+            all.extend(key(id).zip(self.bases.get(&id)).map(|(key, standing)| row(&key, Some(standing))));
+        }
+        for key in std::mem::take(&mut self.gone_news) {
+            all.push(row(&key, self.gone.get(&key)));
+        }
+        all
+    }
+}
+
+fn row(key: &InstanceKey, standing: Option<&Standing>) -> Kept {
+    let text = standing.map(Standing::to_text);
+    Kept { key: key.of_properties(), id: None, last: text.as_deref().map(TextHash::of), earlier: Vec::new(), text }
+}
+
+impl Agreement {
+    /// What was agreed about the properties of `id`.
+    pub fn properties(&self, id: NodeId) -> PropertyBase {
+        self.settled.bases.get(&id).map(Standing::base).unwrap_or_default()
+    }
+
+    /// What both sides last had at `key`, which is no script and has left the tree.
+    pub fn properties_gone(&self, key: &InstanceKey) -> Option<Properties> {
+        read(&self.settled.gone.get(key)?.last)
+    }
+
+    /// Both sides have these.
+    pub fn agree_properties(&mut self, id: NodeId, properties: &Properties) {
+        self.settled.agree(id, text_of(properties));
+    }
+
+    /// Both sides have these, and had no such instance before.
+    pub fn made_with(&mut self, id: NodeId, properties: &Properties) {
+        self.settled.bases.entry(id).or_insert_with(|| Standing::of("null".into()));
+        self.agree_properties(id, properties);
+    }
+
+    /// What both sides had before a run that is taken back is what they have again.
+    pub fn restore_properties(&mut self, id: NodeId, properties: Option<&Properties>) {
+        match properties {
+            Some(properties) => self.agree_properties(id, properties),
+            None => {
+                self.settled.bases.remove(&id);
+                // The store is to know nothing either.
+                let key = self.unique_key(id);
+                self.settled.gone_news.extend(key);
+                self.settled.news.remove(&id);
+            }
+        }
+    }
+
+    /// Both sides have these at `key`, of which the tree has no node; or neither has an instance.
+    pub fn agree_properties_gone(&mut self, key: &InstanceKey, properties: Option<&Properties>) {
+        match properties {
+            Some(properties) => _ = self.settled.gone.insert(key.clone(), Standing::of(text_of(properties))),
+            None => _ = self.settled.gone.remove(key),
+        }
+        self.settled.gone_news.insert(key.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ID: NodeId = NodeId(7);
+
+    fn part(color: i32) -> Node {
+        Node {
+            id: ID,
+            parent: None,
+            name: "Lamp".into(),
+            class_name: "Part".into(),
+            ignore_unknown: false,
+            hash: None,
+            properties: Properties::from([("Color".to_owned(), json!({ "Color3": [color, 0, 0] }))]),
+        }
+    }
+
+    fn confirmed(node: &Node) -> Agreement {
+        let mut agreement = Agreement::default();
+        agreement.tree_has_node(node);
+        let compared = agreement.unconfirmed();
+        agreement.confirm(compared, |_| false);
+        agreement
+    }
+
+    fn told(agreement: &mut Agreement) -> Vec<Kept> {
+        agreement.take_news().iter().filter_map(|news| news.agreed().cloned()).collect()
+    }
+
+    #[test]
+    fn a_comparison_that_reports_nothing_agrees() {
+        let mut agreement = confirmed(&part(1));
+        assert_eq!(agreement.properties(ID).last, Some(part(1).properties));
+        agreement.tree_has_node(&part(0));
+        let compared = agreement.unconfirmed();
+        agreement.confirm(compared, |_| true);
+        assert_eq!(agreement.properties(ID).last, Some(part(1).properties), "it was reported");
+    }
+
+    #[test]
+    fn what_was_agreed_outlives_the_process() {
+        let mut agreement = confirmed(&part(1));
+        agreement.agree_properties(ID, &part(0).properties);
+        assert!(agreement.properties(ID).earlier.is_empty(), "Studio had the last one under our eyes");
+        let kept = told(&mut agreement);
+        assert_eq!(kept.len(), 1);
+        let other = NodeId(8);
+        let mut next = Agreement::default();
+        next.tree_has_node(&Node { id: other, ..part(0) });
+        next.recall(kept.clone());
+        let base = next.properties(other);
+        assert_eq!(base.last, Some(part(0).properties));
+        assert_eq!(base.earlier, [Some(part(1).properties)], "it may have been closed without saving");
+        assert!(told(&mut next).is_empty(), "the store has it");
+    }
+
+    #[test]
+    fn what_left_the_tree_is_known_by_its_key() {
+        let mut agreement = confirmed(&part(1));
+        let key = agreement.key(ID).expect("it is in the tree");
+        agreement.tree_is(&HashSet::new());
+        assert_eq!(agreement.properties_gone(&key), Some(part(1).properties));
+        agreement.agree_properties_gone(&key, None);
+        assert_eq!(agreement.properties_gone(&key), None);
+        let kept = told(&mut agreement);
+        assert_eq!(kept.last().map(|row| row.last), Some(None), "the store forgets it too");
+    }
+}

@@ -1,0 +1,93 @@
+//! Where a call goes: which Studio, which of its DataModels, and over which link.
+
+use super::{Answer, Ask, Bridge, Waiter, Waiting, What};
+use crate::core::{
+    calls::Moment,
+    choice::Window,
+    console::Query,
+    error::ToolError,
+    status::{DataModelStatus, StudioStatus},
+    studios::{DataModel, StudioKey},
+    targets::Target,
+};
+
+/// Where a request goes.
+#[derive(Debug)]
+pub(super) struct Destination {
+    pub data_model: DataModel,
+    /// What the request says of it.
+    pub target: Option<Target>,
+}
+
+impl Destination {
+    /// To the link's own DataModel, whatever it is.
+    pub fn link(studio: StudioKey) -> Self {
+        Self { data_model: DataModel { studio, client: None }, target: None }
+    }
+}
+
+impl Bridge {
+    pub(super) fn status(&self, now: Moment) -> Answer {
+        let status = |window: &Window<'_>| {
+            let StudioStatus { data_models, .. } = window.status(now);
+            let data_models = data_models.into_iter().zip(window.data_models());
+            let data_models = data_models
+                .map(|(status, (_, chosen))| DataModelStatus { busy: self.busy(now, &chosen.data_model()), ..status });
+            let first = window.first();
+            StudioStatus {
+                busy: self.busy(now, &Destination::link(first.key).data_model),
+                paused: self.paused(first).map(str::to_owned),
+                review: self.review_status(first.key),
+                data_models: data_models.collect(),
+                ..window.status(now)
+            }
+        };
+        let studios = self.studios.windows().iter().map(status).collect();
+        let waiting = self.calls.iter().filter(|(_, call)| matches!(call.who, Waiter::Caller(_))).count();
+        Answer::Status { studios, waiting: waiting + self.operations.waiting() }
+    }
+
+    /// What a DataModel printed, from what is kept of it, even while its link is lost, and after its
+    /// play test. `None`: a foreign plugin that may not forward its output has to be asked.
+    pub(super) fn read_console(
+        &self,
+        wanted: Option<&str>,
+        target: Target,
+        query: &Query,
+    ) -> Option<Result<Answer, ToolError>> {
+        let window = match self.studios.window(wanted) {
+            Ok(window) => window,
+            Err(error) => return Some(Err(error)),
+        };
+        let console = match window.find(target) {
+            Ok(chosen) if !chosen.studio.is_level1() => return None,
+            Ok(chosen) => Ok(chosen.client.map_or(&chosen.studio.console, |client| &client.console)),
+            Err(error) => self.studios.printed_before(window.name, target).ok_or(error),
+        };
+        Some(console.map(|console| Answer::Console(console.read(query))))
+    }
+
+    /// Where a call goes.
+    pub(super) fn destination(&self, wanted: Option<&str>, ask: &Ask) -> Result<Destination, ToolError> {
+        let window = self.studios.window(wanted)?;
+        let target = match ask {
+            Ask::Tool { target, .. } | Ask::Console { target, .. } => *target,
+            Ask::Mode { target } => target.unwrap_or_else(|| window.telling()),
+            _ => Target::Edit,
+        };
+        let chosen = window.find(target)?;
+        if chosen.is_lost() {
+            return Err(ToolError::reconnecting(&chosen.name()));
+        }
+        Ok(Destination { data_model: chosen.data_model(), target: chosen.sent_target() })
+    }
+
+    /// The DataModel that a call went to, for error texts.
+    pub(super) fn name_of(&self, waiting: &Waiting) -> String {
+        let What::Request { request, .. } = &waiting.what else { return self.studio_name(waiting.studio) };
+        match (self.studios.get(waiting.studio), request.target) {
+            (Some(studio), Some(target)) => format!("{}/{target}", studio.window),
+            _ => self.studio_name(waiting.studio),
+        }
+    }
+}

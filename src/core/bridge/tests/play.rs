@@ -1,0 +1,212 @@
+//! Starting and ending play tests: done when the DataModels say so.
+
+use super::*;
+use crate::core::{
+    ids::RunId,
+    play::{LEASE_GRACE, OwnerId, PlayMode},
+    sync::NodeView,
+};
+
+const ME: OwnerId = OwnerId(1);
+const ANOTHER: OwnerId = OwnerId(2);
+/// More than a silent link lasts is not needed here.
+const SHORT: Duration = Duration::from_secs(8);
+
+fn server_hello(session: &str) -> Value {
+    with(hello(session, 11), json!({"role": "server", "isRunning": true}))
+}
+
+impl Rig {
+    fn play(&mut self, mode: PlayMode, owner: OwnerId) -> (CallerId, Out) {
+        self.call(None, SHORT, Ask::Play { mode, owner })
+    }
+
+    /// Press a button, and the plugin says that it does it.
+    fn begun(&mut self, link: LinkId, mode: PlayMode, owner: OwnerId) -> CallerId {
+        let (caller, out) = self.play(mode, owner);
+        let request = out.one(link);
+        assert_eq!((&request["type"], &request["args"]), (&json!("start_stop_play"), &json!({"mode": mode})));
+        let id = request["requestId"].as_str().expect("an id").to_owned();
+        let out = self.say(link, &success(&id, &json!({"asked": mode})));
+        assert_eq!((out.settled(), out.kinds(link)), (vec![], vec!["ack".to_owned()]), "that alone is no play test");
+        caller
+    }
+
+    fn client(&mut self, server: LinkId) -> Out {
+        self.say(server, &json!({"type": "attach", "logicalId": "a", "role": "client", "player": "p"}))
+    }
+}
+
+fn mode(out: &Out, caller: CallerId) -> &Value {
+    match out.outcome(caller) {
+        Ok(Answer::Tool(response)) => &response["mode"],
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn c64_a_test_has_started_when_its_data_models_report_and_ended_when_they_are_gone() {
+    let mut rig = Rig::new();
+    let edit = rig.link(&hello("edit", 11));
+    let starts = rig.begun(edit, PlayMode::StartPlay, ME);
+    let (server, out) = rig.try_link(&server_hello("server"));
+    assert_eq!(out.settled(), [], "its player is not there yet");
+    assert_eq!(mode(&rig.client(server), starts), "play");
+    let stops = rig.begun(edit, PlayMode::Stop, ANOTHER);
+    let out = rig.say(server, &json!({"type": "bye", "reason": "the plugin is unloading"}));
+    assert_eq!(mode(&out, stops), "edit");
+
+    let runs = rig.begun(edit, PlayMode::RunServer, ANOTHER);
+    let (server, out) = rig.try_link(&server_hello("another test"));
+    assert_eq!(mode(&out, runs), "run");
+    // The edit DataModel may be away while a test runs: it is edit mode only with it.
+    let stops = rig.begun(edit, PlayMode::Stop, ME);
+    rig.close(edit);
+    assert_eq!(rig.say(server, &json!({"type": "bye", "reason": ""})).settled(), []);
+    let (_, out) = rig.try_link(&hello_again("edit", 9, &[], &[]));
+    assert_eq!(mode(&out, stops), "edit");
+}
+
+#[test]
+fn c64_a_stop_without_a_test_answers_at_once() {
+    let mut rig = Rig::new();
+    let edit = rig.link(&hello("edit", 11));
+    let (caller, out) = rig.play(PlayMode::Stop, ME);
+    assert_eq!((mode(&out, caller), out.frames(edit)), (&json!("edit"), vec![]));
+}
+
+#[test]
+fn a_test_can_be_stopped_while_the_edit_data_model_is_away() {
+    let mut rig = Rig::new();
+    let server = rig.link(&server_hello("server"));
+    let stops = rig.begun(server, PlayMode::Stop, ME);
+    let out = rig.say(server, &json!({"type": "bye", "reason": ""}));
+    assert!(out.error(stops).message.contains("its play test is over"), "nobody says that it edits: {out:?}");
+
+    let edit = rig.link(&hello("edit", 11));
+    let server = rig.link(&server_hello("next"));
+    rig.close(edit);
+    let stops = rig.begun(server, PlayMode::Stop, ME);
+    assert_eq!(rig.say(server, &json!({"type": "bye", "reason": ""})).settled(), []);
+    let (_, out) = rig.try_link(&hello_again("edit", 0, &[], &[]));
+    assert_eq!(mode(&out, stops), "edit");
+}
+
+#[test]
+fn one_caller_plays_at_a_time_and_anyone_may_stop() {
+    let mut rig = Rig::new();
+    let edit = rig.link(&hello("edit", 11));
+    let starts = rig.begun(edit, PlayMode::StartPlay, ME);
+    let refused = |rig: &mut Rig, owner, part: &str| {
+        let (caller, out) = rig.play(PlayMode::RunServer, owner);
+        let message = &out.error(caller).message;
+        assert!(message.contains("plays already") && message.contains(part), "{message}");
+        assert_eq!((out.code(caller), out.0.len()), (ErrorCode::Failed, 1), "nothing is sent: {out:?}");
+    };
+    rig.pass(seconds(2));
+    refused(&mut rig, ANOTHER, "by another caller for 2 s");
+    let server = rig.link(&server_hello("server"));
+    rig.client(server);
+    refused(&mut rig, ANOTHER, "by another caller for 2 s");
+    refused(&mut rig, ME, "plays already; nothing was started");
+    rig.event(Event::OwnerLeft(ME));
+    for link in [edit, server] {
+        rig.say(link, &json!({"type": "alive", "timestamp": 0}));
+    }
+    let mut left = LEASE_GRACE;
+    while left > Duration::ZERO {
+        refused(&mut rig, ANOTHER, "by another caller");
+        let step = left.min(SHORT);
+        rig.pass(step);
+        left -= step;
+        for link in [edit, server] {
+            rig.say(link, &json!({"type": "alive", "timestamp": 0}));
+        }
+    }
+    refused(&mut rig, ANOTHER, "plays already; nothing was started");
+    rig.begun(edit, PlayMode::Stop, ANOTHER);
+    rig.say(server, &json!({"type": "bye", "reason": ""}));
+    rig.begun(edit, PlayMode::StartPlay, ANOTHER);
+    assert_ne!(starts, CallerId(0));
+}
+
+#[test]
+fn what_did_not_start_is_free_again() {
+    let mut rig = Rig::new();
+    let edit = rig.link(&hello("edit", 11));
+    let (caller, out) = rig.play(PlayMode::StartPlay, ME);
+    let id = out.one(edit)["requestId"].as_str().expect("an id").to_owned();
+    let no = json!({"requestId": id, "status": "error", "code": "failed", "message": "Studio said no"});
+    assert_eq!(rig.say(edit, &no).error(caller).message, "Studio said no");
+    let late = rig.begun(edit, PlayMode::StartPlay, ANOTHER);
+    let out = rig.pass(SHORT);
+    assert_eq!(out.code(late), ErrorCode::OutcomeUnknown);
+    assert!(out.error(late).message.contains("no client of it has reported"), "{:?}", out.error(late));
+    rig.say(edit, &json!({"type": "alive", "timestamp": 0}));
+    rig.begun(edit, PlayMode::RunServer, ME);
+}
+
+#[test]
+fn a_start_waits_for_the_change_that_runs_and_a_stop_does_not() {
+    let mut rig = Rig::new();
+    let edit = rig.link(&hello("edit", 11));
+    let (_, running) = rig.call(None, PATIENCE, run_code());
+    let (_, out) = rig.play(PlayMode::StartPlay, ME);
+    assert_eq!(out.frames(edit), [] as [Value; 0]);
+    let id = running.one(edit)["requestId"].as_str().expect("an id").to_owned();
+    let out = rig.say(edit, &success(&id, &json!(1)));
+    assert_eq!(out.of_type(edit, "start_stop_play").len(), 1);
+    let server = rig.link(&server_hello("server"));
+    rig.client(server);
+    rig.call(None, PATIENCE, run_code());
+    let (_, out) = rig.play(PlayMode::Stop, ME);
+    assert_eq!(out.of_type(edit, "start_stop_play").len(), 1);
+}
+
+#[test]
+fn the_next_test_does_not_wait_for_the_silence_of_one_that_was_told_to_end() {
+    let mut rig = Rig::new();
+    let edit = rig.link(&hello("edit", 11));
+    rig.begun(edit, PlayMode::RunServer, ME);
+    let old = rig.link(&server_hello("server"));
+    let (link, out) = rig.try_link(&server_hello("next"));
+    assert_eq!(out.one(link)["code"], "duplicate_session");
+    rig.begun(edit, PlayMode::Stop, ME);
+    let (link, out) = rig.try_link(&server_hello("next"));
+    assert_eq!((out.kinds(link), out.closed(old).is_some()), (vec!["welcome".to_owned()], true));
+    // Nor is one waited for whose link closes without a word.
+    let stops = rig.begun(edit, PlayMode::Stop, ME);
+    assert_eq!(mode(&rig.close(link), stops), "edit");
+}
+
+#[test]
+fn a_play_test_that_begins_while_a_sync_compares_comes_first() {
+    let mut rig = Rig::new();
+    let edit = rig.link(&hello("edit", 11));
+    rig.load(edit, 5, vec![script(1, "before")], &json!([]));
+    rig.event(patch(6, script(1, "after")));
+    let (caller, out) = rig.call(None, PATIENCE, Ask::Sync(SyncArgs::default()));
+    let [Effect::CatchUp { run, .. }] = &out.0[..] else { panic!("{out:?}") };
+    let run: RunId = run.clone();
+    let out = rig.event(Event::CaughtUp { run: run.clone(), result: Ok(6) });
+    let id = out.one(edit)["requestId"].as_str().expect("an id").to_owned();
+    rig.link(&server_hello("server"));
+    let facts = json!([{
+        "kind": "differs", "id": NodeId(1), "path": "Script1", "className": "ModuleScript",
+        "studioHash": TextHash::of("before"),
+    }]);
+    rig.say(edit, &json!({"requestId": id, "status": "success", "facts": facts}));
+    let view = NodeView {
+        parent: Some(NodeId(0)),
+        path: "Script1".into(),
+        class_name: "ModuleScript".into(),
+        fs_path: Some("src/Script1.luau".into()),
+        source: Some("after".into()),
+        hash: Some(TextHash::of("after")),
+        subtree: None,
+        properties: Default::default(),
+    };
+    let out = rig.event(Event::Looked { run, views: [(NodeId(1), view)].into() });
+    assert!(out.error(caller).message.contains("nothing was synced"), "{:?}", out.error(caller));
+    assert_eq!(out.of_type(edit, "plan"), [] as [Value; 0]);
+}
