@@ -22,6 +22,8 @@ pub enum Face {
     Studio,
     /// Agents.
     Mcp,
+    /// Reviews over HTTP, for a page or a program.
+    Reviews,
     /// Programs of this machine that look for the server of a project.
     Peer,
     /// A person with a browser.
@@ -35,6 +37,12 @@ impl Face {
             "/mcp" | "/mcp/" => Self::Mcp,
             "/api/mcp/stream" => Self::Studio,
             crate::attach::ROUTE => Self::Peer,
+            _ if path
+                .strip_prefix(crate::reviews::ROUTE)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) =>
+            {
+                Self::Reviews
+            }
             _ if path == "/api" || path.starts_with("/api/") => Self::Rojo,
             _ => Self::Page,
         }
@@ -109,10 +117,10 @@ impl Guard {
             }
         }
         match face {
-            Face::Mcp | Face::Peer if is_game(headers) => Err(Refusal::Game),
-            Face::Mcp if !self.is_local(peer) && !self.is_authorized(headers) => Err(Refusal::Remote),
+            Face::Mcp | Face::Reviews | Face::Peer if is_game(headers) => Err(Refusal::Game),
+            Face::Mcp | Face::Reviews if !self.is_local(peer) && !self.is_authorized(headers) => Err(Refusal::Remote),
             Face::Studio | Face::Peer if !self.is_local(peer) => Err(Refusal::Remote),
-            Face::Mcp | Face::Peer | Face::Studio | Face::Rojo | Face::Page => Ok(()),
+            Face::Mcp | Face::Reviews | Face::Peer | Face::Studio | Face::Rojo | Face::Page => Ok(()),
         }
     }
 
@@ -198,7 +206,7 @@ mod tests {
     fn admit(bound_to: &str, allowed: &[&str], pairs: &[(&'static str, &str)]) -> Result<(), Refusal> {
         let allowed = allowed.iter().map(|host| (*host).to_owned()).collect();
         let guard = Guard::new(bound_to.parse().expect("an address"), 34872, allowed);
-        let all = [Face::Rojo, Face::Studio, Face::Mcp, Face::Peer, Face::Page];
+        let all = [Face::Rojo, Face::Studio, Face::Mcp, Face::Reviews, Face::Peer, Face::Page];
         let answers: Vec<_> = all.iter().map(|face| guard.admit(*face, LOCAL, None, &headers(pairs))).collect();
         assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "every route alike: {pairs:?} {answers:?}");
         answers.into_iter().next().expect("four answers")
@@ -277,12 +285,14 @@ mod tests {
         let guard = Guard::new(LOCAL, 34872, Vec::new());
         let game = headers(&[("host", "localhost:34872"), ("roblox-id", "0")]);
         assert_eq!(guard.admit(Face::Mcp, LOCAL, None, &game), Err(Refusal::Game));
+        assert_eq!(guard.admit(Face::of("/api/mcp/reviews/1"), LOCAL, None, &game), Err(Refusal::Game));
         let agent = headers(&[("host", "localhost:34872"), ("user-agent", "RobloxStudio/WinInet")]);
         assert_eq!(guard.admit(Face::Mcp, LOCAL, None, &agent), Err(Refusal::Game));
         assert_eq!(guard.admit(Face::Studio, LOCAL, None, &agent), Ok(()), "the plugin is Roblox too");
         let remote = "192.168.7.8".parse().expect("an address");
         let plain = headers(&[("host", "localhost:34872")]);
         assert_eq!(guard.admit(Face::Mcp, remote, None, &plain), Err(Refusal::Remote));
+        assert_eq!(guard.admit(Face::of("/api/mcp/reviews"), remote, None, &plain), Err(Refusal::Remote));
         assert_eq!(guard.admit(Face::Studio, remote, None, &plain), Err(Refusal::Remote));
         assert_eq!(guard.admit(Face::Peer, remote, None, &plain), Err(Refusal::Remote));
         assert_eq!(guard.admit(Face::Rojo, remote, None, &plain), Ok(()));

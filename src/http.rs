@@ -114,7 +114,9 @@ async fn route(routes: &Routes, peer: SocketAddr, mut request: Request<Incoming>
         return match face {
             // As Rojo answers them.
             Face::Rojo => text(StatusCode::NOT_FOUND, ""),
-            Face::Studio | Face::Mcp | Face::Peer | Face::Page => text(StatusCode::FORBIDDEN, format!("{refusal}\n")),
+            Face::Studio | Face::Mcp | Face::Reviews | Face::Peer | Face::Page => {
+                text(StatusCode::FORBIDDEN, format!("{refusal}\n"))
+            }
         };
     }
     match face {
@@ -129,6 +131,7 @@ async fn route(routes: &Routes, peer: SocketAddr, mut request: Request<Incoming>
             })
         }
         Face::Mcp => routes.mcp.handle(request).await,
+        Face::Reviews => crate::reviews::answer(&routes.hub, &routes.session, request).await,
         Face::Rojo => Arc::clone(&routes.rojo).call(peer.ip(), request).await,
         Face::Peer => routes.peer.answer(card(routes), &mut request),
         Face::Page => page(routes, request.uri().path()),

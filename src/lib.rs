@@ -26,6 +26,7 @@ pub mod headless;
 pub mod http;
 pub mod mcp;
 pub mod plugin_model;
+pub mod reviews;
 pub mod rojo_api;
 pub mod session;
 pub mod state;

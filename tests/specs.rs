@@ -13,8 +13,8 @@ use std::{
 };
 
 /// A spec that is lost must not go unnoticed: raise these with the specs.
-const FEWEST_SPECS: usize = 30;
-const FEWEST_TESTS: usize = 160;
+const FEWEST_SPECS: usize = 33;
+const FEWEST_TESTS: usize = 190;
 
 #[derive(Deserialize)]
 struct Outcome {

@@ -9,11 +9,12 @@ mod rewritten;
 use std::{collections::BTreeSet, fmt::Debug, path::Path};
 
 use rojo_mcp::core::{
-    ids::{LogicalId, NodeId, OpId, RequestId},
+    ids::{LogicalId, NodeId, OpId, RequestId, ReviewId, TempId},
     protocol::{
         AckDisposition, CancelReason, Expected, Fact, FactKind, Hello, HelloLevel1, Notice, OpResult, OpStatus,
         PatchOp, PlanOp, PluginFrame, RejectCode, Request, RequestBody, Role, ServerFrame, SyncMode,
     },
+    review::{ChangeChoice, Choice, ReviewAnswer},
     targets::Target,
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -45,6 +46,10 @@ variants! {
         Notice::Attached { .. } => "attached",
         Notice::Status { .. } => "status",
         Notice::Edited { .. } => "edited",
+        Notice::Review(_) => "review",
+        Notice::ReviewClosed { .. } => "reviewClosed",
+        Notice::ReviewText { .. } => "reviewText",
+        Notice::ReviewOutcome { .. } => "reviewOutcome",
         Notice::Rejected { .. } => "rejected",
         Notice::Bye { .. } => "bye",
     }
@@ -107,6 +112,8 @@ variants! {
         PluginFrame::TreeReady { .. } => "treeReady",
         PluginFrame::Edit { .. } => "edit",
         PluginFrame::Facts { .. } => "facts",
+        PluginFrame::Reviewed { .. } => "reviewed",
+        PluginFrame::ReviewText { .. } => "reviewText",
         PluginFrame::Progress { .. } => "progress",
         PluginFrame::Alive => "alive",
         PluginFrame::Bye { .. } => "bye",
@@ -116,6 +123,12 @@ variants! {
         Role::Edit => "role edit",
         Role::Server => "role server",
         Role::Client => "role client",
+    }
+    fn choice, CHOICES: Choice {
+        Choice::Accept => "choice accept",
+        Choice::Push => "choice push",
+        Choice::Pull => "choice pull",
+        Choice::Skip => "choice skip",
     }
     fn fact_kind, FACT_KINDS: FactKind {
         FactKind::Differs => "kind differs",
@@ -230,9 +243,13 @@ fn see_notice(frame: &Notice, seen: &mut BTreeSet<&'static str>) {
         Notice::Rejected { code, .. } => seen.extend([reject_code(code)]),
         Notice::Heartbeat { .. }
         | Notice::Tree(_)
+        | Notice::Edited { .. }
+        | Notice::Review(_)
+        | Notice::ReviewClosed { .. }
+        | Notice::ReviewText { .. }
+        | Notice::ReviewOutcome { .. }
         | Notice::Attached { .. }
         | Notice::Status { .. }
-        | Notice::Edited { .. }
         | Notice::Bye { .. } => {}
     }
 }
@@ -251,6 +268,10 @@ fn see_plugin_frame(frame: &PluginFrame, file: &Golden, seen: &mut BTreeSet<&'st
     seen.insert(plugin_frame(frame));
     if let PluginFrame::Hello(hello) = frame {
         seen.extend(hello.level1.iter().map(|hello| role(&hello.role)));
+    }
+    if let PluginFrame::Reviewed { answer, .. } = frame {
+        seen.extend(answer.choices.iter().map(|one| choice(&one.choice)));
+        seen.extend(answer.all.iter().map(choice));
     }
     if let Some(facts) = file.value.get("facts") {
         seen.extend(round_trip::<Vec<Fact>>(&file.name, facts).iter().map(|fact| fact_kind(&fact.kind)));
@@ -294,6 +315,7 @@ fn a_hello_is_read_field_by_field() {
         is_running: false,
         other_editors: 1,
         tools: vec!["run_code".into(), "get_studio_mode".into()],
+        reviews: true,
         server_id: Some("a3c1d6f0-3c55-4c0f-8a0f-7a1f7c1b9d01".into()),
         last_n: 41,
         tree_id: Some("5d1a0a5e-21d2-4c1c-b0a5-6c3d9e6c1a77".into()),
@@ -317,6 +339,16 @@ fn small_frames_are_read_field_by_field() {
     assert_eq!(one("bye"), PluginFrame::Bye { reason: "Unloading".into() });
     let (nodes, removed) = (vec![NodeId(2), NodeId(3)], vec![NodeId(4)]);
     assert_eq!(one("edit"), PluginFrame::Edit { seq: 3, nodes, removed, below: vec![NodeId(1)] });
+    let answer = ReviewAnswer {
+        choices: vec![
+            ChangeChoice { id: NodeId(2).into(), choice: Choice::Push },
+            ChangeChoice { id: TempId::from("x3").into(), choice: Choice::Skip },
+        ],
+        all: None,
+    };
+    let review_id = ReviewId::from("7c0a9d52-5c7e-4a53-9f0e-2b7d3f5a9e40");
+    assert_eq!(one("reviewed"), PluginFrame::Reviewed { review_id: review_id.clone(), answer });
+    assert_eq!(one("reviewText"), PluginFrame::ReviewText { review_id, id: NodeId(2).into() });
     assert_eq!(one("unknown"), PluginFrame::Unknown { kind: "telepathy".into() });
     let progress = |progress, total, message: Option<&str>| PluginFrame::Progress {
         request_id: request_id.clone(),

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Failure, ServerOptions,
+    asked::Asker,
     exit::Exit,
     lines::Lines,
     progress::ProgressLine,
@@ -31,6 +32,8 @@ pub(super) struct Client {
     /// The server, if it was started for this command.
     here: Option<Box<Running>>,
     shutdown: CancellationToken,
+    /// Who answers what the server asks.
+    asker: Option<Asker>,
 }
 
 /// What a tool answered, in both of its forms.
@@ -60,16 +63,24 @@ struct Message {
 impl Client {
     /// Connect to the running server of the project. `None`: none runs.
     pub(super) async fn attach(project: &std::path::Path) -> Result<Option<Self>, Failure> {
+        Self::attach_asking(project, None).await
+    }
+
+    /// The same, with somebody who answers what the server asks.
+    pub(super) async fn attach_asking(
+        project: &std::path::Path,
+        asker: Option<Asker>,
+    ) -> Result<Option<Self>, Failure> {
         match reach::reach(project).await? {
-            Reached::Attached(stream) => Self::greet(Lines::over(stream), None).await.map(Some),
+            Reached::Attached(stream) => Self::greet(Lines::over(stream), None, asker).await.map(Some),
             Reached::Vacant(_) => Ok(None),
         }
     }
 
     /// Connect to the running server of the project, or start one for this command.
-    pub(super) async fn attach_or_start(options: &ServerOptions) -> Result<Self, Failure> {
+    pub(super) async fn attach_or_start(options: &ServerOptions, asker: Option<Asker>) -> Result<Self, Failure> {
         let claim = match reach::reach(&options.project).await? {
-            Reached::Attached(stream) => return Self::greet(Lines::over(stream), None).await,
+            Reached::Attached(stream) => return Self::greet(Lines::over(stream), None, asker).await,
             Reached::Vacant(claim) => claim,
         };
         let loaded = server::load_aside(&options.project).await?;
@@ -83,15 +94,20 @@ impl Client {
                 let _ = service.waiting().await;
             }
         });
-        Self::greet(Lines::over(ours), Some((Box::new(running), shutdown))).await
+        Self::greet(Lines::over(ours), Some((Box::new(running), shutdown)), asker).await
     }
 
-    async fn greet(lines: Lines, here: Option<(Box<Running>, CancellationToken)>) -> Result<Self, Failure> {
+    async fn greet(
+        lines: Lines,
+        here: Option<(Box<Running>, CancellationToken)>,
+        asker: Option<Asker>,
+    ) -> Result<Self, Failure> {
         let (here, shutdown) = here.map_or_else(Default::default, |(running, end)| (Some(running), end));
-        let mut client = Self { lines, last_id: 0, here, shutdown };
+        let capabilities = if asker.is_some() { json!({ "elicitation": {} }) } else { json!({}) };
+        let mut client = Self { lines, last_id: 0, here, shutdown, asker };
         let params = json!({
             "protocolVersion": "2025-06-18",
-            "capabilities": {},
+            "capabilities": capabilities,
             "clientInfo": { "name": "rojo-mcp", "version": crate::VERSION },
         });
         client.request("initialize", params, &mut ProgressLine::none()).await?;
@@ -142,6 +158,10 @@ impl Client {
         loop {
             let line = tokio::select! {
                 line = self.lines.heard.recv() => line.ok_or_else(gone)?,
+                response = answered(&mut self.asker) => {
+                    self.say(&response).await?;
+                    continue;
+                }
                 _ = beat.tick() => {
                     progress.beat();
                     continue;
@@ -151,6 +171,13 @@ impl Client {
                 .map_err(|error| Failure::new(format!("the server does not speak JSON-RPC: {error}"), "report this"))?;
             if message.method.as_deref() == Some("notifications/progress") {
                 progress.say(message.params["message"].as_str().unwrap_or_default());
+            } else if let (Some("elicitation/create"), Some(asker)) = (message.method.as_deref(), &mut self.asker) {
+                progress.end();
+                progress.pause();
+                asker.ask(message.id.unwrap_or_default(), &message.params, &mut std::io::stderr());
+            } else if let (Some("notifications/cancelled"), Some(asker)) = (message.method.as_deref(), &mut self.asker)
+            {
+                asker.withdraw(&message.params["requestId"], &mut std::io::stderr());
             } else if message.method.is_none() && message.id.as_ref() == Some(&id) {
                 progress.end();
                 return match message.error {
@@ -163,6 +190,14 @@ impl Client {
 
     async fn say(&mut self, message: &Value) -> Result<(), Failure> {
         self.lines.say(message.to_string().as_bytes()).await.map_err(|_| gone())
+    }
+}
+
+/// What the person at the terminal answers, once they do.
+async fn answered(asker: &mut Option<Asker>) -> Value {
+    match asker {
+        Some(asker) => asker.answered(&mut std::io::stderr()).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command line: one file a command; what is Rojo's goes to Rojo.
 
+mod asked;
 mod bridge;
 mod client;
 mod doctor;

@@ -52,6 +52,11 @@ impl ProgressLine {
         }
     }
 
+    /// Say no more: somebody is asked on the same terminal.
+    pub(super) fn pause(&mut self) {
+        self.silent = true;
+    }
+
     /// Take the line away.
     pub(super) fn end(&mut self) {
         if std::mem::take(&mut self.shown) && self.terminal {

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Failure, ServerOptions,
+    asked::Asker,
     client::{Answer, Client, Told, no_server, print_json, tool_failure, until_stopped},
     exit::{Exit, STATUSES},
     progress::ProgressLine,
@@ -77,7 +78,8 @@ pub(super) struct SyncCommand {
 enum Mode {
     /// Apply what is resolved, and list the rest.
     Standard,
-    /// Ask a person about each change; rejected where nobody can be asked.
+    /// Ask a person about each change: here if this is a terminal, and in Studio. Rejected where nobody
+    /// can be asked.
     Manual,
     /// All or nothing: apply only if nothing is unresolved.
     Fastfail,
@@ -105,13 +107,18 @@ impl SyncCommand {
     /// `None`: no server runs, and none is to be started.
     async fn client(&self) -> Result<Option<Client>, Failure> {
         if !self.starts() {
-            return Client::attach(&self.project).await;
+            return Client::attach_asking(&self.project, self.asker()).await;
         }
-        let client = Client::attach_or_start(&self.server_options()).await?;
+        let client = Client::attach_or_start(&self.server_options(), self.asker()).await?;
         if let Some(address) = client.started_at() {
             log::info!("serving at {} for this sync", crate::host_and_port(address));
         }
         Ok(Some(client))
+    }
+
+    /// Who is asked here; elsewhere somebody may be asked as well.
+    fn asker(&self) -> Option<Asker> {
+        if matches!(self.mode, Mode::Manual) { Asker::at_terminal() } else { None }
     }
 
     fn starts(&self) -> bool {

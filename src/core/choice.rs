@@ -134,6 +134,7 @@ impl<'a> Window<'a> {
             running: self.is_played(),
             paused: None,
             held: studio.live.held().take(MOST_HELD).map(|change| change.path.clone()).collect(),
+            review: None,
             plugin_version: level1.map(|hello| hello.plugin_version.clone()),
             protocol: level1.map_or(0, |hello| hello.protocol),
             busy: None,

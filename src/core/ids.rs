@@ -103,6 +103,10 @@ text_id!(
     RunId
 );
 text_id!(
+    /// One list of changes that a person is asked about: a UUID made by the server.
+    ReviewId
+);
+text_id!(
     /// One server process. New with every start.
     ServerId
 );

@@ -10,10 +10,12 @@ use std::{
 
 use crate::core::{
     calls::Moment,
-    ids::{NodeId, RunId},
+    ids::{NodeId, OpId, RunId},
     protocol::{PatchOp, Role, Scope},
+    review::{Seen, name_of},
     studios::Studio,
     sync::{Change, ChangeResult, Receipt},
+    text::TextHash,
 };
 
 /// Which changes are carried over as they are made.
@@ -44,7 +46,7 @@ pub struct Live {
     pending: Part,
     running: Option<(RunId, Part)>,
     /// What nobody could decide, by its path.
-    held: BTreeMap<String, Change>,
+    held: BTreeMap<(String, Option<OpId>), Held>,
     /// This plugin session has been compared by itself before.
     begun: bool,
     /// The comparison of the tree that was just taken in is not done; with more pushes than these
@@ -65,6 +67,14 @@ pub struct Edited {
     pub deleted: Vec<NodeId>,
     /// Nodes below which something was made, or came to.
     pub below: Vec<NodeId>,
+}
+
+/// What nobody could decide.
+#[derive(Debug)]
+struct Held {
+    change: Change,
+    /// What was seen of it; none: it cannot be chosen about without another look.
+    seen: Vec<(OpId, TextHash)>,
 }
 
 /// A part of the tree.
@@ -183,31 +193,51 @@ impl Live {
         }
     }
 
-    /// What a run came to. `whole`: it was about everything.
-    pub fn note(&mut self, receipt: &Receipt, whole: bool) {
-        if whole {
-            self.held.clear();
-        }
+    /// What a run came to, and what it had seen. `whole`: it was about everything.
+    pub fn note(&mut self, receipt: &Receipt, whole: bool, seen: &Seen) {
         let planned = receipt.changes.iter().filter(|change| change.result == ChangeResult::Planned).count();
         let asked = self.asking.take_if(|_| whole);
         let waits = asked.is_some_and(|most| planned > most);
         self.pending.all |= asked.is_some() && planned > 0 && !waits;
+        self.release(receipt, whole);
         for change in &receipt.changes {
-            match change.result {
-                ChangeResult::Done => _ = self.held.remove(&change.path),
-                ChangeResult::Planned if waits => {
-                    let change = change.clone().unresolved(WAITS);
-                    self.held.insert(change.path.clone(), change);
-                }
-                ChangeResult::Planned => {}
-                _ => _ = self.held.insert(change.path.clone(), change.clone()),
-            }
+            let change = match change.result {
+                ChangeResult::Planned if waits => change.clone().unresolved(WAITS),
+                ChangeResult::Done | ChangeResult::Planned => continue,
+                _ => change.clone(),
+            };
+            let names = change.id.map(OpId::from).into_iter().chain(change.temp_id.clone().map(OpId::from));
+            let seen = names.filter_map(|name| Some((name.clone(), *seen.get(&name)?))).collect();
+            self.held.insert((change.path.clone(), name_of(&change)), Held { change, seen });
         }
+    }
+
+    /// What the run dealt with is held no more.
+    fn release(&mut self, receipt: &Receipt, whole: bool) {
+        let told: BTreeSet<&str> = receipt
+            .changes
+            .iter()
+            .filter(|change| change.result != ChangeResult::Planned)
+            .map(|change| change.path.as_str())
+            .collect();
+        // What was chosen and does not differ any more has no change.
+        let gone: BTreeSet<&str> = receipt.rejected.iter().map(|rejected| rejected.id.as_str()).collect();
+        self.held.retain(|(path, name), _| {
+            let is_gone = name.as_ref().is_some_and(|name| gone.contains(name.to_string().as_str()));
+            !whole && !told.contains(path.as_str()) && !is_gone
+        });
     }
 
     /// What nobody could decide, by path.
     pub fn held(&self) -> impl Iterator<Item = &Change> {
-        self.held.values()
+        self.held.values().map(|held| &held.change)
+    }
+
+    /// What a person could choose about, and what was seen of it.
+    pub fn standing(&self) -> (Vec<Change>, Seen) {
+        let known = || self.held.values().filter(|held| !held.seen.is_empty());
+        let changes = known().map(|held| held.change.clone()).collect();
+        (changes, known().flat_map(|held| held.seen.iter().cloned()).collect())
     }
 }
 
@@ -259,7 +289,7 @@ mod tests {
         }))
         .expect("a change");
         let changes = (0..pushes).map(|push| Change { path: format!("Root.{push}"), ..change.clone() }).collect();
-        live.note(&Receipt::new(crate::core::sync::SyncStatus::Dryrun, 1, changes, None), true);
+        live.note(&Receipt::new(crate::core::sync::SyncStatus::Dryrun, 1, changes, None), true, &Seen::new());
         (live.is_due(), live.held().count())
     }
 

@@ -22,6 +22,7 @@ pub mod operations;
 pub mod paths;
 pub mod play;
 pub mod protocol;
+pub mod review;
 pub mod standing;
 pub mod status;
 pub mod studios;

@@ -30,6 +30,9 @@ pub struct StudioStatus {
     /// Paths of what differs and nobody could decide, as the last runs found it; at most 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<String>,
+    /// What a person is asked there, or could choose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<String>,
     /// Absent for a foreign plugin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin_version: Option<String>,

@@ -36,6 +36,8 @@ pub struct Knobs {
     /// `EncodingService:ComputeStringHash` gives hex digits instead of the digest's bytes,
     /// which the documentation promises.
     pub hash_as_hex: bool,
+    /// Somebody sits at the screen, so the plugin may ask there. Elsewhere its setting says no.
+    pub somebody_watches: bool,
 }
 
 impl Default for Knobs {
@@ -47,6 +49,7 @@ impl Default for Knobs {
             script_timeout: Duration::from_secs(10),
             frame: Duration::from_micros(16_667),
             hash_as_hex: false,
+            somebody_watches: false,
         }
     }
 }

@@ -35,6 +35,8 @@ pub(super) enum Command {
 
 /// How long sockets that are closing may take when the Studio stops.
 const GOODBYE: Duration = Duration::from_millis(500);
+/// The plugin's setting that says whether it asks the person at the screen.
+const ASKS_SETTING: &str = "RojoMcpReviews";
 /// Roblox documents that it is an error, not its text.
 const RUNNING: &str = "a test session is already running";
 
@@ -65,7 +67,11 @@ impl Host {
             player: Ref::none(),
         };
         let (sender, events) = unbounded_channel();
-        let shared = Rc::new(Shared::new(config.knobs, config.settings, log, stops, sender));
+        let mut settings = config.settings;
+        if !config.knobs.somebody_watches {
+            settings.entry(ASKS_SETTING).or_insert(false.into());
+        }
+        let shared = Rc::new(Shared::new(config.knobs, settings, log, stops, sender));
         let plugin: Rc<[u8]> = config.plugin.into();
         let edit = DataModel::start(&shared, opening, plugin.clone())?;
         Ok(Self { shared, plugin, edit, test: None, events, commands })

@@ -205,6 +205,9 @@ impl fmt::Display for Status {
                 studio.mode,
                 studio.protocol
             )?;
+            if let Some(review) = &studio.review {
+                writeln!(f, "  {review}")?;
+            }
             let plays = studio.data_models.len() > 1;
             for DataModelStatus { target, link, player, busy } in &studio.data_models {
                 if plays {

@@ -21,7 +21,7 @@ pub struct SyncArgs {
     /// Which Studio, if several are connected
     #[serde(default)]
     pub studio: Option<String>,
-    /// dryrun only reports; standard (if absent) applies what is resolved, fastfail all or nothing
+    /// dryrun only reports; standard (the default) applies what is resolved, fastfail all or nothing; manual asks a person
     #[serde(default, deserialize_with = "or_default")]
     #[schemars(with = "Option<Mode>")]
     pub mode: SyncMode,
@@ -97,7 +97,7 @@ pub enum Take {
     Text,
 }
 
-/// The words of [`SyncMode`] that can be of use, for the schema: nobody can be asked yet.
+/// The words of [`SyncMode`], for the schema.
 #[derive(JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -105,6 +105,7 @@ enum Mode {
     Standard,
     Fastfail,
     Dryrun,
+    Manual,
 }
 
 /// Studio's text of one script, with the hashes of both sides. Name it by id, file or instance path.

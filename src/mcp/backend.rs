@@ -8,12 +8,16 @@ use crate::{
         error::{ErrorCode, ToolError},
         ids::NodeId,
         play::OwnerId,
+        review::ReviewAsk,
         sync::Receipt,
     },
     session::{ServeSession, Target},
     store::Store,
-    studio::{Hub, Progress},
+    studio::{Hub, Report},
 };
+
+/// How long the text of a change may take that a review shows.
+const REVIEW_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Files, Studios, and what the server says of itself.
 pub struct Backend {
@@ -36,8 +40,16 @@ pub struct ServerInfo {
     pub url: String,
 }
 
-/// Where the progress of a call goes.
-pub type ProgressSink = tokio::sync::mpsc::UnboundedSender<Progress>;
+/// Where the reports of a call go.
+#[derive(Debug, Clone)]
+pub struct ProgressSink {
+    /// There.
+    pub to: tokio::sync::mpsc::UnboundedSender<Report>,
+    /// The caller sees them, so it waits longer than a minute.
+    pub is_seen: bool,
+    /// The caller can ask a person.
+    pub asks: bool,
+}
 
 impl Backend {
     /// The same, for the calls of `owner`.
@@ -61,7 +73,7 @@ impl Backend {
         ask: Ask,
         progress: Option<ProgressSink>,
     ) -> Result<Answer, ToolError> {
-        self.hub.call(Call { studio, patience, ask, operation: None }, progress).await
+        self.hub.call(Call { studio, patience, ask, operation: None }, progress.map(|sink| sink.to)).await
     }
 
     /// Call a Studio for a change, which has one outcome if its caller gave it an id.
@@ -69,7 +81,15 @@ impl Backend {
     /// # Errors
     /// As the bridge settles it.
     pub async fn change(&self, call: Call, progress: Option<ProgressSink>) -> Result<Answer, ToolError> {
-        self.hub.call(call, progress).await
+        self.hub.call(call, progress.map(|sink| sink.to)).await
+    }
+
+    /// Ask about reviews.
+    ///
+    /// # Errors
+    /// The server stops, or a text cannot be had.
+    pub async fn review(&self, ask: ReviewAsk) -> Result<Answer, ToolError> {
+        self.call(None, REVIEW_PATIENCE, Ask::Review(ask), None).await
     }
 
     /// Have the tree hold what the disk holds now.

@@ -178,6 +178,8 @@ fn as_seen(backend: &Backend, tool: &str, outcome: Answer) -> Result<(Value, Str
             Ok(both(&Synced::new(receipt, &backend.session.problems(), backend.session.warning())))
         }
         Answer::Script { script, .. } => Ok((Value::String(script.source.clone()), script.source)),
-        Answer::Console(_) | Answer::Call(_) | Answer::Status { .. } => Ok((Value::Null, String::new())),
+        Answer::Console(_) | Answer::Call(_) | Answer::Status { .. } | Answer::Reviews(_) | Answer::Reviewed(_) => {
+            Ok((Value::Null, String::new()))
+        }
     }
 }

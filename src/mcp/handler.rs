@@ -15,16 +15,23 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use super::{
-    backend::Backend,
+    asking::{Asking, can_ask},
+    backend::{Backend, ProgressSink},
     caller::Caller,
     error::error_result,
     messages::unreadable,
     tools::{Answered, Tool, catalogue},
 };
-use crate::{core::error::ToolError, studio::Progress};
+use crate::{
+    core::error::ToolError,
+    studio::{Progress, Report},
+};
 
 /// How often a caller hears that its call still runs. Clients give up after a minute of silence.
 const STILL_RUNNING: Duration = Duration::from_secs(5);
+
+/// How long a client may take to hear that a question is over.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// What every agent is told at the start.
 const INSTRUCTIONS: &str = "\
@@ -98,15 +105,16 @@ impl McpHandler {
             return error_result(&ToolError::bad_arguments(text));
         };
         let args = Value::Object(request.arguments.unwrap_or_default());
-        let (progress, reports) = mpsc::unbounded_channel();
+        let (to, reports) = mpsc::unbounded_channel();
         let work = async {
             let backend = self.backend.get().await?.of(self.caller.id);
             // A client that sees no progress gives up after a minute, so its call may not take longer.
-            let sink = context.meta.get_progress_token().is_some().then_some(progress);
+            let (is_seen, asks) = (context.meta.get_progress_token().is_some(), can_ask(context));
+            let sink = (is_seen || asks).then_some(ProgressSink { to, is_seen, asks });
             (tool.run)(backend, args, sink).await
         };
         let outcome = tokio::select! {
-            outcome = with_progress(work, reports, context) => outcome,
+            outcome = self.attended(work, reports, context) => outcome,
             // Dropping the work takes the call back, all the way to the plugin.
             () = context.ct.cancelled() => Err(ToolError::cancelled()),
         };
@@ -121,31 +129,74 @@ impl McpHandler {
     }
 }
 
-/// Drive `work`; tell the client how far it is, if the client asked to be told.
-async fn with_progress<T>(
-    work: impl Future<Output = T>,
-    mut reports: mpsc::UnboundedReceiver<Progress>,
-    context: &RequestContext<RoleServer>,
-) -> T {
-    let Some(token) = context.meta.get_progress_token() else { return work.await };
-    tokio::pin!(work);
-    let mut beat = tokio::time::interval_at(tokio::time::Instant::now() + STILL_RUNNING, STILL_RUNNING);
-    let mut furthest = 0.0;
-    loop {
-        let report = tokio::select! {
-            outcome = &mut work => return outcome,
-            Some(report) = reports.recv() => report,
-            _ = beat.tick() => {
-                Progress { progress: furthest, total: None, message: Some("waiting for Studio".into()) }
+/// What a client is told while its call runs.
+struct Beat<'a> {
+    context: &'a RequestContext<RoleServer>,
+    furthest: f64,
+    message: Option<String>,
+}
+
+impl Beat<'_> {
+    /// Tell the client how far its call is, if it asked to be told. Nothing new: it still runs.
+    async fn tell(&mut self, report: Option<Progress>) {
+        let Some(token) = self.context.meta.get_progress_token() else { return };
+        let (progress, total) = report.as_ref().map_or((self.furthest, None), |told| (told.progress, told.total));
+        if let Some(Progress { message, .. }) = report {
+            self.message = message;
+        }
+        // A client must see it grow.
+        self.furthest = if progress > self.furthest { progress } else { self.furthest + 0.01 };
+        let mut param = ProgressNotificationParam::new(token, self.furthest);
+        param.total = total;
+        param.message = self.message.clone().or_else(|| Some("waiting for Studio".into()));
+        // A client that is gone needs no progress.
+        let _ = self.context.peer.notify_progress(param).await;
+    }
+}
+
+impl McpHandler {
+    /// Drive `work`; tell the client how far it is, and ask its person what is to be asked.
+    async fn attended<T>(
+        &self,
+        work: impl Future<Output = T>,
+        mut reports: mpsc::UnboundedReceiver<Report>,
+        context: &RequestContext<RoleServer>,
+    ) -> T {
+        tokio::pin!(work);
+        let mut still = tokio::time::interval_at(tokio::time::Instant::now() + STILL_RUNNING, STILL_RUNNING);
+        let mut beat = Beat { context, furthest: 0.0, message: None };
+        let mut asking: Option<Asking> = None;
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                Some(report) = reports.recv() => match report {
+                    Report::Progress(progress) => beat.tell(Some(progress)).await,
+                    Report::Review(review) if can_ask(context) => {
+                        let backend = self.backend.get().await.ok();
+                        asking = backend.map(|backend| Asking::about(review, backend, context));
+                    }
+                    Report::Review(_) => {}
+                    Report::ReviewOver => asking.iter().for_each(Asking::end),
+                },
+                () = until_ended(&mut asking) => asking = None,
+                outcome = &mut work => break outcome,
+                _ = still.tick() => beat.tell(None).await,
             }
         };
-        // A client must see it grow.
-        furthest = if report.progress > furthest { report.progress } else { furthest + 0.01 };
-        let mut param = ProgressNotificationParam::new(token.clone(), furthest);
-        param.total = report.total;
-        param.message = report.message;
-        // A client that is gone needs no progress.
-        let _ = context.peer.notify_progress(param).await;
+        if let Some(mut asking) = asking {
+            asking.end();
+            // The client is told that the form is of no use any more; one that does not listen is not waited for.
+            let _ = tokio::time::timeout(LAST_WORD, asking.ended()).await;
+        }
+        outcome
+    }
+}
+
+/// Until the form is answered; without one, for ever.
+async fn until_ended(asking: &mut Option<Asking>) {
+    match asking {
+        Some(asking) => asking.ended().await,
+        None => std::future::pending().await,
     }
 }
 

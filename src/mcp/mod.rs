@@ -2,6 +2,7 @@
 
 mod answers;
 mod args;
+mod asking;
 mod backend;
 mod caller;
 mod endpoint;

@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::mpsc;
 
 use super::{
-    hub::{Progress, Reply},
+    hub::{Progress, Reply, Report},
     link::{CLOSE_PATIENCE, Out},
     outbox::{Outbox, bounds},
     records::{Keep, Records},
@@ -86,10 +86,14 @@ impl Effects {
                 }
             }
             Effect::Progress { caller, progress, total, message } => {
-                if let Some(progress_to) = self.callers.get(&caller).and_then(|reply| reply.progress.as_ref()) {
-                    let _ = progress_to.send(Progress { progress, total, message });
-                }
+                self.report(caller, Report::Progress(Progress { progress, total, message }));
             }
+            Effect::Offer { caller, review } => self.report(caller, Report::Review(review)),
+            Effect::Withdraw { caller } => self.report(caller, Report::ReviewOver),
+            Effect::ReadFile { link, review, id } => self.off_task(move |session| {
+                let source = session.look(&[id]).1.into_iter().flatten().next().and_then(|look| look.source);
+                Event::FileRead { link, review, id, source }
+            }),
             Effect::BuildTree { link } => self.off_task(move |session| {
                 let parts = tree_parts(session);
                 Event::TreeBuilt { link, parts }
@@ -129,6 +133,13 @@ impl Effects {
                 log::log!(target: "studio", level, "{}: {}", for_terminal(&studio), for_terminal(&message));
             }
             Effect::Note(text) => log::info!("{}", for_terminal(&text)),
+        }
+    }
+
+    /// Tell a caller something, if it listens.
+    fn report(&self, caller: CallerId, report: Report) {
+        if let Some(to) = self.callers.get(&caller).and_then(|reply| reply.reports.as_ref()) {
+            let _ = to.send(report);
         }
     }
 
@@ -264,7 +275,7 @@ mod tests {
             let intent = Intent { tool: "run_code".into(), args_hash: String::new(), request_id, session: None };
             let (outcome, answered) = oneshot::channel();
             let caller = CallerId(round);
-            effects.callers.insert(caller, Reply { outcome, progress: None });
+            effects.callers.insert(caller, Reply { outcome, reports: None });
             let kept = Some(Outcome::Tool(json!(round)));
             effects.carry_out_all(vec![
                 Effect::Intend { operation: operation.clone(), intent },

@@ -29,6 +29,7 @@ use crate::{
         error::ToolError,
         ids::{RequestId, ServerId},
         play::OwnerId,
+        review::Review,
         studios::LinkId,
     },
     session::ServeSession,
@@ -47,6 +48,17 @@ pub struct Progress {
     pub total: Option<f64>,
     /// In words.
     pub message: Option<String>,
+}
+
+/// What a caller hears while it waits.
+#[derive(Debug, Clone)]
+pub enum Report {
+    /// How far its call is.
+    Progress(Progress),
+    /// A person is to be asked, if the caller can.
+    Review(Arc<Review>),
+    /// That was answered elsewhere.
+    ReviewOver,
 }
 
 /// What a hub needs to know.
@@ -88,7 +100,7 @@ pub(super) enum Command {
 /// Where an outcome goes.
 pub(super) struct Reply {
     pub(super) outcome: oneshot::Sender<Result<Answer, ToolError>>,
-    pub(super) progress: Option<mpsc::UnboundedSender<Progress>>,
+    pub(super) reports: Option<mpsc::UnboundedSender<Report>>,
 }
 
 impl Reply {
@@ -182,14 +194,10 @@ impl Hub {
     ///
     /// # Errors
     /// As the bridge settles it.
-    pub async fn call(
-        &self,
-        call: Call,
-        progress: Option<mpsc::UnboundedSender<Progress>>,
-    ) -> Result<Answer, ToolError> {
+    pub async fn call(&self, call: Call, reports: Option<mpsc::UnboundedSender<Report>>) -> Result<Answer, ToolError> {
         let caller = CallerId(self.next_caller.fetch_add(1, Ordering::Relaxed));
         let (outcome, wait) = oneshot::channel();
-        let command = Command::Call { caller, call, reply: Reply { outcome, progress } };
+        let command = Command::Call { caller, call, reply: Reply { outcome, reports } };
         if self.queue.send(command).await.is_err() {
             return Err(ToolError::shutting_down());
         }

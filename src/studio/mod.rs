@@ -8,4 +8,4 @@ mod records;
 mod work;
 mod writes;
 
-pub use hub::{Hub, HubConfig, Progress};
+pub use hub::{Hub, HubConfig, Progress, Report};

@@ -17,6 +17,7 @@ mod operations;
 mod parts;
 mod play;
 mod recovery;
+mod review;
 mod rojo;
 mod security;
 mod stdio;

@@ -105,7 +105,15 @@ impl TestServer {
             ("RojoMcpTwoWaySync", json!(two_way)),
             ("RojoMcpConfirmationBehavior", json!(confirmation)),
         ];
-        let studio = headless_with(self.port, place, 0, &mode);
+        let studio = headless_with(self.port, place, 0, &mode, Knobs::default());
+        self.until_live(1).await;
+        studio
+    }
+
+    /// The same, with somebody at its screen who can be asked.
+    pub async fn watched_studio(&self) -> HeadlessStudio {
+        let knobs = Knobs { somebody_watches: true, ..Knobs::default() };
+        let studio = headless_with(self.port, self.session.place_model(), 0, &[], knobs);
         self.until_live(1).await;
         studio
     }
@@ -145,16 +153,16 @@ impl Drop for TestServer {
 
 /// A headless Studio that dials this port.
 pub fn headless(port: u16, place: Vec<u8>) -> HeadlessStudio {
-    headless_with(port, place, 0, &[])
+    headless_with(port, place, 0, &[], Knobs::default())
 }
 
 /// The same, with a place that was published.
 pub fn headless_of(port: u16, place: Vec<u8>, place_id: u64) -> HeadlessStudio {
-    headless_with(port, place, place_id, &[])
+    headless_with(port, place, place_id, &[], Knobs::default())
 }
 
 /// The same, with settings of the plugin.
-fn headless_with(port: u16, place: Vec<u8>, place_id: u64, given: &[(&str, Value)]) -> HeadlessStudio {
+fn headless_with(port: u16, place: Vec<u8>, place_id: u64, given: &[(&str, Value)], knobs: Knobs) -> HeadlessStudio {
     let mut settings: serde_json::Map<String, Value> =
         given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     settings.insert("RojoMcpServer".into(), format!("127.0.0.1:{port}").into());
@@ -164,7 +172,7 @@ fn headless_with(port: u16, place: Vec<u8>, place_id: u64, given: &[(&str, Value
         settings,
         place_id,
         place_name: "Lantern Run".into(),
-        knobs: Knobs::default(),
+        knobs,
     })
     .expect("the headless Studio starts")
 }

@@ -58,6 +58,13 @@ fn written(frame: &PluginFrame) -> Map<String, Value> {
         PluginFrame::Edit { seq, nodes, removed, below } => {
             json!({ "type": "edit", "seq": seq, "nodes": nodes, "removed": removed, "below": below })
         }
+        PluginFrame::Reviewed { review_id, answer } => {
+            let mut said = serde_json::to_value(answer).expect("it is written");
+            said["type"] = json!("reviewed");
+            said["reviewId"] = json!(review_id);
+            said
+        }
+        PluginFrame::ReviewText { review_id, id } => json!({ "type": "reviewText", "reviewId": review_id, "id": id }),
         PluginFrame::Facts { request_id, part, facts } => {
             json!({ "type": "facts", "requestId": request_id, "part": part, "facts": facts })
         }
@@ -90,7 +97,7 @@ fn hello(hello: &Hello) -> Value {
         "instanceId": more.instance_id, "role": more.role, "placeName": more.place_name,
         "dataModelName": more.data_model_name, "gameId": more.game_id, "isRunning": more.is_running,
         "otherEditors": more.other_editors, "tools": more.tools, "serverId": more.server_id, "lastN": more.last_n,
-        "treeId": more.tree_id, "cursor": more.cursor, "inFlight": more.in_flight, "pending": more.pending
+        "treeId": more.tree_id, "cursor": more.cursor, "inFlight": more.in_flight, "pending": more.pending, "reviews": more.reviews
     });
     for (field, value) in more.as_object().expect("an object") {
         said[field] = value.clone();

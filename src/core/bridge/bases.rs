@@ -5,12 +5,13 @@ use super::{Bridge, Effect, Work, Worked};
 use crate::core::{
     agreement::Kept,
     calls::Moment,
-    ids::{InstanceId, RunId},
+    ids::{InstanceId, NodeId, RunId},
     journal::Entry,
     paths::InstanceKey,
     protocol::Role,
     studios::{Studio, StudioKey},
     sync::{Begun, Cleared, Draft, Run},
+    text::TextHash,
 };
 
 impl Bridge {
@@ -125,6 +126,13 @@ impl Bridge {
             .unwrap_or_default();
         let work = Work::Conclude { place, news, journal, entry };
         self.effects.push(Effect::Work { run: id.clone(), work });
+    }
+}
+
+impl Bridge {
+    /// The text that `studio` (or the only one) and the tree last agreed on.
+    pub fn base(&self, studio: Option<&str>, id: NodeId) -> Option<TextHash> {
+        self.studios.target(studio).ok()?.agreement.base(id)
     }
 }
 

@@ -30,6 +30,7 @@ impl Bridge {
                 let status = self.status(now);
                 self.settle(caller, Ok(status));
             }
+            Ask::Review(ask) => self.review_asked(now, patience, caller, ask),
             Ask::GetCall(id) => {
                 let found = self.find_call(&id).map(Box::new);
                 self.settle(caller, Ok(Answer::Call(found)));
@@ -81,7 +82,7 @@ impl Bridge {
                 Some(error) => return self.finish(who, Err(error), Ran::Never),
                 None => return self.start_run(deadline, to.data_model.studio, id, who, args),
             },
-            Ask::Status | Ask::GetCall(_) | Ask::Play { .. } | Ask::PlayScript { .. } => {
+            Ask::Status | Ask::GetCall(_) | Ask::Review(_) | Ask::Play { .. } | Ask::PlayScript { .. } => {
                 unreachable!("answered above")
             }
         };
@@ -94,6 +95,7 @@ impl Bridge {
         match who {
             Waiter::Caller(caller) => self.settle(caller, outcome),
             Waiter::Operation(id) => self.operation_over(&id, outcome, ran),
+            Waiter::Review(_) => {}
             Waiter::Run(_) | Waiter::Probe { .. } => unreachable!("they are told otherwise"),
         }
     }
@@ -142,6 +144,7 @@ impl Bridge {
                 self.finish(who, outcome, Ran::Known);
             }
             Waiter::Run(run) => self.run_result(now, &run, &request.body, result),
+            Waiter::Review(_) => {}
             Waiter::Probe { newer } => self.probe_answered(studio, newer, from),
         }
         self.leave_lane(now, studio, &id);
@@ -199,6 +202,10 @@ impl Bridge {
             (who, What::Request { sent: false, .. } | What::CatchUp(_)) => {
                 self.finish(who, Err(error.not_sent()), Ran::Never);
             }
+            (who, What::Review(review)) => {
+                self.drop_review(&review, &error.message);
+                self.finish(who, Err(error.not_sent()), Ran::Never);
+            }
             (who, What::Play(_, Some(response))) => self.finish(who, Ok(Answer::Tool(response)), Ran::Known),
             (who, What::Play(_, None)) => self.finish(who, Err(error.clone()), Ran::Unknown),
             (who, What::Run(run)) if self.let_run_go(&run) => {
@@ -250,6 +257,7 @@ impl Bridge {
                 }
                 What::Request { sent: false, .. } => never_sent(&name, "its deadline passed before its turn came"),
                 What::Run(run) => self.late_run(run, &name),
+                What::Review(_) => late_review(),
                 What::CatchUp(_) => late_catch_up(&name),
                 What::Play(goal, _) => late_play(&name, *goal),
             };
@@ -287,6 +295,7 @@ impl Bridge {
                 }
                 What::Run(run) if self.let_run_go(&run) => self.late.insert_run(studio, id, None),
                 What::Run(_) => {}
+                What::Review(review) => self.drop_review(&review, "the agent does not wait any more"),
                 What::Request { .. } | What::CatchUp(_) => self.lanes.give_up(studio, &id),
                 What::Play(..) => {}
             }
@@ -312,7 +321,7 @@ impl Bridge {
         match &waiting.who {
             Waiter::Operation(id) => self.operations.is_given_up(id),
             Waiter::Run(id) => self.is_run_given_up(id),
-            Waiter::Caller(_) | Waiter::Probe { .. } => false,
+            Waiter::Caller(_) | Waiter::Review(_) | Waiter::Probe { .. } => false,
         }
     }
 
@@ -322,6 +331,12 @@ impl Bridge {
             self.effects.push(Effect::Progress { caller, progress, total, message: message.clone() });
         }
     }
+}
+
+/// Nobody has answered, although the caller waited longer than an answer could count.
+pub(super) fn late_review() -> ToolError {
+    let what = "nobody answered in time; nothing was changed";
+    ToolError::new(ErrorCode::TimedOut, what, "call again when somebody can answer")
 }
 
 fn bare_tool(name: &str) -> RequestBody {
@@ -340,7 +355,7 @@ pub(super) fn never_sent(studio: &str, why: &str) -> ToolError {
 fn operation_of(who: &Waiter) -> Option<OperationId> {
     match who {
         Waiter::Operation(id) => Some(id.clone()),
-        Waiter::Caller(_) | Waiter::Run(_) | Waiter::Probe { .. } => None,
+        Waiter::Caller(_) | Waiter::Run(_) | Waiter::Review(_) | Waiter::Probe { .. } => None,
     }
 }
 

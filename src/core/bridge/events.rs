@@ -9,12 +9,13 @@ use super::{Answer, Call, CallerId, PlacePolicy};
 use crate::core::{
     agreement::{Kept, News},
     error::ToolError,
-    ids::{InstanceId, NodeId, OperationId, RequestId, RunId, SessionId},
+    ids::{InstanceId, NodeId, OperationId, RequestId, ReviewId, RunId, SessionId},
     journal::Entry,
     operations::{Intent, Intention, Outcome},
     paths::InstanceKey,
     play::OwnerId,
     protocol::{FrameError, Patch, PluginFrame, ServerFrame, TreePart},
+    review::Review,
     studios::LinkId,
     sync::{Begun, Cleared, Draft, FileWrite, MergeJob, Merged, NodeView, Recalled, Undo, Version, Wrote},
 };
@@ -115,6 +116,17 @@ pub enum Event {
         /// Whether it is new, or why that cannot be kept.
         intention: Result<Intention, ToolError>,
     },
+    /// The answer to [`Effect::ReadFile`].
+    FileRead {
+        /// For whom.
+        link: LinkId,
+        /// For which review.
+        review: ReviewId,
+        /// Whose.
+        id: NodeId,
+        /// The text in the tree; `None`: there is none.
+        source: Option<String>,
+    },
     /// The answer to [`Effect::Record`] and [`Effect::Recover`]: it is on the disk, or cannot be.
     Recorded {
         /// The request that had this outcome.
@@ -171,6 +183,27 @@ pub enum Effect {
         total: Option<f64>,
         /// In words.
         message: Option<String>,
+    },
+    /// Ask a caller's person, if the caller can.
+    Offer {
+        /// Who waits.
+        caller: CallerId,
+        /// What is asked.
+        review: Arc<Review>,
+    },
+    /// What a caller's person was asked has been answered elsewhere.
+    Withdraw {
+        /// Who waits.
+        caller: CallerId,
+    },
+    /// Read a script's text in the tree.
+    ReadFile {
+        /// For whom.
+        link: LinkId,
+        /// For which review.
+        review: ReviewId,
+        /// Whose.
+        id: NodeId,
     },
     /// Make the parts of the tree.
     BuildTree {

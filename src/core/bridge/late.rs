@@ -185,7 +185,7 @@ impl Bridge {
         if let Some((waiting, _)) = self.calls.get(&id) {
             let tool = match &waiting.what {
                 What::Request { request, .. } => tool_of(&request.body),
-                What::Run(_) | What::CatchUp(_) => "sync",
+                What::Run(_) | What::Review(_) | What::CatchUp(_) => "sync",
                 What::Play(_, answered) => play::tool(answered.is_some()),
             };
             return Some(CallRecord { tool: tool.to_owned(), operation: None, state: self.state_of(&id), id });

@@ -99,6 +99,7 @@ impl Bridge {
         let name = self.studio_name(key);
         self.note(format!("linked to {name}"));
         self.welcome(link, key, renamed);
+        self.show_again(key);
         self.resend(now, key);
         self.probe_older(now, key);
         Ok(())
@@ -219,7 +220,7 @@ impl Bridge {
                 What::Request { request, sent: true, .. } => {
                     Some((request.n.unwrap_or(0), id.clone(), self.is_given_up(waiting)))
                 }
-                What::Request { .. } | What::Run(_) | What::CatchUp(_) | What::Play(..) => None,
+                What::Request { .. } | What::Run(_) | What::Review(_) | What::CatchUp(_) | What::Play(..) => None,
             })
             .collect();
         sent.sort_unstable();
@@ -271,6 +272,8 @@ impl Bridge {
             PluginFrame::Edit { seq, nodes, removed, below } => {
                 self.edited((link, key), now, Edited { seq, nodes, deleted: removed, below });
             }
+            PluginFrame::Reviewed { review_id, answer } => self.studio_answered(now, key, review_id, &answer),
+            PluginFrame::ReviewText { review_id, id } => self.text_wanted(link, key, review_id, id),
             PluginFrame::Progress { request_id, progress, total, message } => {
                 self.progress(&request_id, progress, total, message);
             }

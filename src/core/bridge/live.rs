@@ -120,10 +120,9 @@ impl Bridge {
     }
 
     /// A run of the Studio has ended with `receipt`.
-    pub(super) fn note_receipt(&mut self, key: StudioKey, id: &RunId, receipt: &Receipt, whole: bool) {
-        let Some(studio) = self.studios.get_mut(key) else { return };
-        let is_live = studio.live.running() == Some(id);
-        studio.live.note(receipt, whole);
+    pub(super) fn note_receipt(&mut self, key: StudioKey, id: &RunId, receipt: &Receipt, run: &Run) {
+        self.hold(key, receipt, run.is_whole(), run.seen());
+        let is_live = self.studios.get(key).is_some_and(|studio| studio.live.running() == Some(id));
         if !is_live {
             return;
         }

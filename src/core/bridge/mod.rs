@@ -19,6 +19,8 @@ mod places;
 mod plan_parts;
 mod play;
 mod read;
+mod review_faces;
+mod reviews;
 mod run_ends;
 mod run_turns;
 mod runs;
@@ -42,6 +44,7 @@ pub use late::{CallRecord, CallState};
 use operations::{Operations, Ran};
 pub use places::PlacePolicy;
 pub use read::StudioScript;
+use reviews::Reviews;
 use run_turns::RunTurns;
 use runs::ActiveRun;
 
@@ -49,11 +52,12 @@ use super::{
     calls::{Calls, Moment},
     console::{Page, Query},
     error::ToolError,
-    ids::{NodeId, OperationId, RequestId, RunId, ServerId, TreeId},
+    ids::{NodeId, OperationId, RequestId, ReviewId, RunId, ServerId, TreeId},
     lanes::Lanes,
     operations::Claim,
     play::{Goal, Leases, OwnerId, PlayMode},
     protocol::{HEARTBEAT, PlanOp, Request, RequestBody, ServerFrame},
+    review::{ReviewAsk, ReviewReply, ReviewState},
     status::StudioStatus,
     studios::{LinkId, StudioKey, Studios},
     sync::{Receipt, SyncArgs},
@@ -127,6 +131,8 @@ pub enum Ask {
         /// Who holds the lease of the test.
         owner: OwnerId,
     },
+    /// About reviews.
+    Review(ReviewAsk),
     /// What became of a call, by the id of its request or operation. Settled at once.
     GetCall(String),
     /// How things are. Needs no Studio and is settled at once.
@@ -151,6 +157,10 @@ pub enum Answer {
     Receipt(Receipt),
     /// A call, if this server knows it. (The store may know more.)
     Call(Option<Box<CallRecord>>),
+    /// Reviews.
+    Reviews(Vec<ReviewState>),
+    /// What becomes of an answer to a review.
+    Reviewed(ReviewReply),
     /// How things are.
     Status {
         /// The Studios.
@@ -187,6 +197,7 @@ pub struct Bridge {
     late: Late,
     owed: Owed,
     runs: HashMap<RunId, ActiveRun>,
+    reviews: Reviews,
     next_beat: Moment,
     stopping: bool,
     /// The official plugin syncs by itself, so we do not.
@@ -220,6 +231,8 @@ struct Waiting {
 enum Waiter {
     Caller(CallerId),
     Run(RunId),
+    /// The person who answered it.
+    Review(ReviewId),
     /// All who call with the same id.
     Operation(OperationId),
     /// A newer window of the same place wants to know whether this one is alive.
@@ -235,6 +248,8 @@ enum What {
     Request { request: Request, rest: VecDeque<Vec<PlanOp>>, next_part: u32, sent: bool },
     /// The end of a run.
     Run(RunId),
+    /// A person's answer.
+    Review(ReviewId),
     /// The disk is read before this is sent.
     CatchUp(RequestBody),
     /// The plugin does it; the DataModels must still say so. What it answered, if that is the answer.
@@ -257,6 +272,7 @@ impl Bridge {
             late: Late::default(),
             owed: Owed::default(),
             runs: HashMap::new(),
+            reviews: Reviews::default(),
             next_beat: HEARTBEAT,
             stopping: false,
             official: false,
@@ -287,12 +303,14 @@ impl Bridge {
                 self.bases_loaded(now, &place, (kept, &cut_off, unseen));
             }
             Event::Worked { run, done } => self.worked(now, &run, done),
+            Event::FileRead { link, review, id, source } => self.file_read(link, review, id, source),
             Event::Places(places) => self.apply_places(now, places),
             Event::Tick => self.tick(now),
             Event::OwnerLeft(owner) => self.leases.owner_left(owner, now),
             Event::Official(linked) => self.official = linked,
             Event::Shutdown => self.shutdown(),
         }
+        self.end_answers();
         self.play_turn();
         self.live_turn(now);
         std::mem::take(&mut self.effects)

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Answer, Ask, Bridge, CallerId, Effect, Waiter, Waiting, What, calls::never_sent, level0::late_catch_up,
+    Answer, Ask, Bridge, CallerId, Effect, Waiter, Waiting, What,
+    calls::{late_review, never_sent},
+    level0::late_catch_up,
     play::late_play,
 };
 use crate::core::{
@@ -195,6 +197,7 @@ impl Bridge {
             }
             What::Request { sent: false, .. } => never_sent(&name, "its deadline passed before its turn came"),
             What::Run(run) => self.late_run(run, &name).ask_get_call(id.as_str()),
+            What::Review(_) => late_review(),
             What::CatchUp(_) => late_catch_up(&name),
             What::Play(goal, _) => late_play(&name, *goal),
         }
@@ -212,11 +215,13 @@ impl Bridge {
             }
             What::Run(run) if self.changes_something(run) => {}
             What::Play(..) => {}
-            What::Request { .. } | What::Run(_) | What::CatchUp(_) => {
+            What::Request { .. } | What::Run(_) | What::Review(_) | What::CatchUp(_) => {
                 let Some(waiting) = self.calls.settle(&request) else { return };
                 self.lanes.give_up(waiting.studio, &request);
-                if let What::Run(run) = &waiting.what {
-                    self.forget_run(run);
+                match &waiting.what {
+                    What::Run(run) => self.forget_run(run),
+                    What::Review(review) => self.drop_review(review, "the agent does not wait any more"),
+                    What::Request { .. } | What::CatchUp(_) | What::Play(..) => {}
                 }
                 self.operation_over(id, Err(ToolError::cancelled()), Ran::Never);
                 self.tell_places(waiting.studio);

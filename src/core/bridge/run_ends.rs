@@ -1,7 +1,7 @@
 //! How a run ends before its last step, and what its caller is told.
 
 use super::{
-    Answer, Bridge, CallerId, Ran,
+    Answer, Bridge, CallerId, Ran, Waiter,
     calls::never_sent,
     runs::{ActiveRun, Stage},
 };
@@ -89,7 +89,10 @@ impl Bridge {
 
     /// It was called, and whoever called no longer waits.
     pub(super) fn is_run_given_up(&self, id: &RunId) -> bool {
-        self.runs.get(id).is_some_and(|active| active.entry.is_some()) && self.callers_of(id).is_empty()
+        let Some(entry) = self.runs.get(id).and_then(|active| active.entry.as_ref()) else { return false };
+        let who = self.calls.get(entry).map(|(waiting, _)| &waiting.who);
+        // A person has no caller and waits all the same.
+        !matches!(who, Some(Waiter::Review(_))) && who.is_none_or(|who| self.callers(who).is_empty())
     }
 
     /// The Studio has left: a comparison that nobody waits for ends with it.

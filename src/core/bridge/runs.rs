@@ -16,7 +16,6 @@ use crate::core::{
     protocol::{Fact, PluginResult, RequestBody},
     studios::{LinkId, StudioKey, TreeState},
     sync::{NodeView, Run, Step, SyncArgs},
-    text::TextHash,
 };
 
 /// A run and where it belongs.
@@ -254,12 +253,17 @@ impl Bridge {
                 self.effects.push(Effect::Work { run, work: Work::Write(writes) });
             }
             Step::Conclude { journal, entry } => self.conclude(id, journal, entry),
+            Step::Ask { receipt, again } => {
+                let Some(active) = self.end_run(id) else { return };
+                self.open_review(now, active, receipt, *again);
+            }
             Step::Done(receipt) => {
                 let Some(active) = self.end_run(id) else { return };
                 self.remember(active.studio);
                 self.note_session(active.studio);
                 self.clear_cut_off(active.studio, active.run.clears(&receipt));
-                self.note_receipt(active.studio, id, &receipt, active.run.is_whole());
+                self.note_receipt(active.studio, id, &receipt, &active.run);
+                self.note_answered(active.entry.as_ref(), &receipt);
                 self.settle_entry(active.entry, Ok(Answer::Receipt(receipt)), Ran::Known);
             }
         }
@@ -282,13 +286,6 @@ impl Bridge {
             }
             None => self.run_failed(id, ToolError::no_studio()),
         }
-    }
-}
-
-impl Bridge {
-    /// The text that `studio` (or the only one) and the tree last agreed on.
-    pub fn base(&self, studio: Option<&str>, id: NodeId) -> Option<TextHash> {
-        self.studios.target(studio).ok()?.agreement.base(id)
     }
 }
 

@@ -37,6 +37,7 @@ impl Bridge {
             StudioStatus {
                 busy: self.busy(now, &Destination::link(first.key).data_model),
                 paused: self.paused(first).map(str::to_owned),
+                review: self.review_status(first.key),
                 data_models: data_models.collect(),
                 ..window.status(now)
             }

@@ -21,10 +21,12 @@ impl Bridge {
         let all = hellos.chain(graces).chain(silences).chain(beat).chain(self.calls.next_deadline());
         let all =
             all.chain(self.operations.next_deadline()).chain(self.leases.next_expiry()).chain(self.lanes.next_end());
+        let all = all.chain(self.reviews.next_deadline());
         all.min().unwrap_or(Moment::MAX)
     }
 
     pub(super) fn tick(&mut self, now: Moment) {
+        self.expire_reviews(now);
         self.expire_calls(now);
         self.leases.expire(now);
         self.expire_hellos(now);

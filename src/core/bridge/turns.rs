@@ -90,7 +90,7 @@ impl Bridge {
         match &waiting.who {
             Waiter::Operation(id) => self.operations.deadline(id).unwrap_or(deadline),
             Waiter::Run(id) => self.runs.get(id).map_or(deadline, |active| active.deadline),
-            Waiter::Caller(_) | Waiter::Probe { .. } => deadline,
+            Waiter::Caller(_) | Waiter::Review(_) | Waiter::Probe { .. } => deadline,
         }
     }
 
@@ -164,7 +164,7 @@ impl Bridge {
             Waiter::Caller(caller) => vec![*caller],
             Waiter::Run(run) => self.callers_of(run),
             Waiter::Operation(id) => self.operations.callers(id).collect(),
-            Waiter::Probe { .. } => Vec::new(),
+            Waiter::Review(_) | Waiter::Probe { .. } => Vec::new(),
         }
     }
 

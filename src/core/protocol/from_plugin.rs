@@ -1,18 +1,20 @@
 //! Frames from the plugin to the server. They come from outside, so nothing is taken on trust:
 //! [`PluginFrame::parse`] says which field of which request was wrong.
 
-use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use super::{
     MAX_FRAME_BYTES,
     clients::{Attach, Detach},
     fields::read_fields,
+    hello::{Hello, whole_number},
     request_id::find_request_id,
     results::{Fact, PluginResult},
 };
 use crate::core::{
-    ids::{InstanceId, LogicalId, NodeId, RequestId, ServerId, SessionId, TreeId},
+    ids::{LogicalId, NodeId, OpId, RequestId, ReviewId, TreeId},
+    review::{ChangeChoice, Choice, ReviewAnswer},
     targets::Target,
 };
 
@@ -85,6 +87,20 @@ pub enum PluginFrame {
         /// Nodes below which something was made, or came to.
         below: Vec<NodeId>,
     },
+    /// A person has answered a review.
+    Reviewed {
+        /// Which.
+        review_id: ReviewId,
+        /// What was chosen.
+        answer: ReviewAnswer,
+    },
+    /// The window wants to show the file's side of a change; answered by the notice of this name.
+    ReviewText {
+        /// Of which review.
+        review_id: ReviewId,
+        /// Which change.
+        id: OpId,
+    },
     /// A part of what differs, before the `treeReady` (no `requestId`) or result that ends it.
     Facts {
         /// The sync's request.
@@ -127,88 +143,6 @@ pub struct FrameError {
     pub request_id: Option<RequestId>,
     /// What was wrong, with the field's name.
     pub detail: String,
-}
-
-/// Who the plugin is.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Hello {
-    /// Plugin setting: both directions.
-    pub two_way_sync: bool,
-    /// Plugin setting: only `sync` changes anything.
-    pub one_shot_sync: bool,
-    /// Plugin setting: when a push asks first.
-    pub confirmation_behavior: String,
-    /// `game.PlaceId`; 0 for a place that was never published.
-    #[serde(deserialize_with = "whole_number")]
-    pub place_id: u64,
-    /// What only our own plugin says. `None`: level 0.
-    #[serde(skip)]
-    pub level1: Option<HelloLevel1>,
-}
-
-/// What our own plugin adds to its hello.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct HelloLevel1 {
-    /// The protocol the plugin speaks.
-    pub protocol: u32,
-    /// Its version.
-    pub plugin_version: String,
-    /// New with every load of the plugin.
-    pub session_id: SessionId,
-    /// The place.
-    pub instance_id: InstanceId,
-    /// Which DataModel of a play test (or the edit one).
-    pub role: Role,
-    /// The place's name.
-    #[serde(default)]
-    pub place_name: String,
-    /// `game.Name`.
-    #[serde(default)]
-    pub data_model_name: String,
-    /// `game.GameId`.
-    #[serde(default, deserialize_with = "whole_number")]
-    pub game_id: u64,
-    /// A play test runs.
-    #[serde(default)]
-    pub is_running: bool,
-    /// How many other people edit this place.
-    #[serde(default)]
-    pub other_editors: u32,
-    /// The tools it offers.
-    #[serde(default)]
-    pub tools: Vec<String>,
-    /// The last server it spoke to.
-    #[serde(default)]
-    pub server_id: Option<ServerId>,
-    /// The highest request number it received from that server.
-    #[serde(default)]
-    pub last_n: u64,
-    /// The tree it holds.
-    #[serde(default)]
-    pub tree_id: Option<TreeId>,
-    /// As of which version.
-    #[serde(default)]
-    pub cursor: Option<u32>,
-    /// Requests that still run.
-    #[serde(default)]
-    pub in_flight: Vec<RequestId>,
-    /// Requests whose results were not acknowledged; they follow.
-    #[serde(default)]
-    pub pending: Vec<RequestId>,
-}
-
-/// Which DataModel of a Studio.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// The place as it is edited.
-    Edit,
-    /// The server of a play test.
-    Server,
-    /// A player's client in a play test.
-    Client,
 }
 
 impl PluginFrame {
@@ -270,6 +204,14 @@ impl PluginFrame {
             "edit" => {
                 let Edit { seq, nodes, removed, below } = read(kind, fields)?;
                 Self::Edit { seq, nodes, removed, below }
+            }
+            "reviewed" => {
+                let Reviewed { review_id, choices, all } = read(kind, fields)?;
+                Self::Reviewed { review_id, answer: ReviewAnswer { choices, all } }
+            }
+            "reviewText" => {
+                let ReviewText { review_id, id } = read(kind, fields)?;
+                Self::ReviewText { review_id, id }
             }
             "progress" => {
                 let Progress { request_id, progress, total, message } = read(kind, fields)?;
@@ -339,6 +281,23 @@ struct Edit {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+struct Reviewed {
+    review_id: ReviewId,
+    #[serde(default)]
+    choices: Vec<ChangeChoice>,
+    #[serde(default)]
+    all: Option<Choice>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReviewText {
+    review_id: ReviewId,
+    id: OpId,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Progress {
     request_id: RequestId,
     progress: f64,
@@ -374,15 +333,4 @@ fn read_result(mut fields: Map<String, Value>) -> Result<PluginResult, String> {
     };
     let (request_id, status) = (text("requestId")?.into(), text("status")?);
     Ok(PluginResult { request_id, status, fields })
-}
-
-/// Luau writes every number as a float.
-fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    let number = f64::deserialize(deserializer)?;
-    // 2^53: above it a float no longer holds every whole number.
-    if number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number) {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
-        return Ok(number as u64);
-    }
-    Err(serde::de::Error::custom(format!("expected a whole number that is not negative, got {number}")))
 }

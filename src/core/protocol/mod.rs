@@ -11,18 +11,22 @@
 mod clients;
 mod fields;
 mod from_plugin;
+mod hello;
 mod plan;
 mod request_id;
 mod results;
+mod review;
 mod to_plugin;
 mod tree;
 mod weight;
 
 use std::time::Duration;
 
-pub use from_plugin::{FrameError, Hello, HelloLevel1, PluginFrame, Role};
+pub use from_plugin::{FrameError, PluginFrame};
+pub use hello::{Hello, HelloLevel1, Role};
 pub use plan::{Expected, PlanOp, Whose};
 pub use results::{Below, Fact, FactKind, OpResult, OpStatus, Outcome, PluginResult};
+pub use review::{ReviewFrame, ReviewLine};
 pub use to_plugin::{
     AckDisposition, CancelReason, Limits, Notice, RejectCode, Request, RequestBody, Scope, ServerFrame, SyncMode,
     Welcome,

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Patch, TreePart, from_plugin::Role, plan::PlanOp, results::is_false};
+use super::{Patch, TreePart, hello::Role, plan::PlanOp, results::is_false, review::ReviewFrame};
 use crate::core::{
     classes::PropertyTypes,
-    ids::{InstanceId, LogicalId, NodeId, RequestId, RunId, ServerId, TempId, TreeId},
+    ids::{InstanceId, LogicalId, NodeId, OpId, RequestId, ReviewId, RunId, ServerId, TempId, TreeId},
     targets::Target,
 };
 
@@ -83,6 +83,34 @@ pub enum Notice {
     Edited {
         /// Which.
         seq: u64,
+    },
+    /// A person is to be asked, or has something to look at. Level 1, and only if the hello says `reviews`.
+    Review(ReviewFrame),
+    /// A review is over.
+    ReviewClosed {
+        /// Which.
+        review_id: ReviewId,
+        /// For the person at the screen.
+        reason: String,
+    },
+    /// The file's side of a change, as it is now. Answers `reviewText`.
+    ReviewText {
+        /// Of which review.
+        review_id: ReviewId,
+        /// Which change.
+        id: OpId,
+        /// The text; absent: there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source: Option<String>,
+    },
+    /// What came of an answer.
+    ReviewOutcome {
+        /// Of which review.
+        review_id: ReviewId,
+        /// It was carried out.
+        ok: bool,
+        /// For the person at the screen.
+        text: String,
     },
     /// The link is refused; a close frame follows.
     Rejected {

@@ -1,9 +1,12 @@
 //! What is asked of a run.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Override, Resolution, Rules, Unasked, Undo};
-use crate::core::protocol::SyncMode;
+use crate::core::{
+    protocol::SyncMode,
+    review::{Chosen, Seen},
+};
 
 /// What the caller of `sync` asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,6 +25,12 @@ pub struct SyncArgs {
     pub resolution: Option<Resolution>,
     /// Nobody reads the receipt.
     pub unread: bool,
+    /// The caller can show a question to a person.
+    pub asks: bool,
+    /// What a person chose, of what an earlier run had found.
+    pub chosen: Option<Arc<Chosen>>,
+    /// What that run had seen.
+    pub shown: Option<Arc<Seen>>,
     /// Nothing is compared and decided; what an earlier run did is taken back.
     pub undo: Option<Undo>,
 }

@@ -3,8 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{
-    Decision, Run, Step, Version, blocked, decision::NodeView, overrides::Overrides, properties, receipt::PatchType,
-    removals, renames, scope, taken, undo, verdicts,
+    Decision, Run, Step, Version,
+    answered::{self, Wish},
+    blocked,
+    decision::NodeView,
+    properties, removals, renames, scope, taken, undo, verdicts,
 };
 use crate::core::{
     agreement::Agreement,
@@ -48,20 +51,16 @@ impl Run {
         }
         let wanted = |decision: &&Decision| {
             let merges = decision.needs.as_ref().is_some_and(|needs| needs.merge.is_some());
-            merges || self.args.mode != SyncMode::Dryrun
+            merges || self.args.mode != SyncMode::Dryrun && !self.asks_first()
         };
         let needs = self.decisions.iter().filter(wanted).filter_map(|decision| decision.needs.as_ref());
         self.to_fetch = needs.map(|needs| needs.of.clone()).collect();
         self.fetch_more(agreement)
     }
 
-    pub(super) fn overrides(&mut self) -> Overrides {
-        Overrides::new(std::mem::take(&mut self.args.overrides), self.args.resolution.take())
-    }
-
     fn decide(&mut self, facts: Vec<Fact>, views: &HashMap<NodeId, NodeView>, agreement: &mut Agreement) {
         let only = self.args.resolution.as_ref().map(|resolution| resolution.id.clone());
-        let mut overrides = self.overrides();
+        let mut overrides = answered::of_args(&mut self.args);
         let mut decisions = Vec::new();
         let mut extras = HashMap::new();
         let moved = taken::moved(&facts, &self.rules);
@@ -75,11 +74,11 @@ impl Run {
             if fact.was.is_some_and(|id| moved.contains_key(&id)) {
                 continue;
             }
-            let forced = match overrides.take(fact, view.and_then(|view| view.hash)) {
-                Ok(forced) => forced,
-                Err(reason) => {
-                    let change = verdicts::change(fact, view, PatchType::Edit);
-                    decisions.push(Decision::unresolved(change, reason));
+            let forced = match self.wish(&mut overrides, fact, view) {
+                Wish::None => None,
+                Wish::Forced(forced) => Some(forced),
+                Wish::Leave(left) => {
+                    decisions.extend(left);
                     continue;
                 }
             };
@@ -108,5 +107,8 @@ impl Run {
             .for_each(|change| change.fs_path = None);
         self.decisions = decisions;
         self.rejected = overrides.finish();
+        self.rejected.extend(answered::settled_meanwhile(self.args.chosen.as_deref(), &facts));
+        self.hold_to_proposals();
+        self.note_seen(&facts, views);
     }
 }

@@ -10,9 +10,11 @@
 //!   -> Conclude -> concluded -> Done
 //! ```
 //!
-//! A run that finds nothing to do, or may not do it, is `Done` earlier; steps with nothing to do
+//! In manual mode a run ends with a question (`Ask`) where it would begin its entry; the answer is
+//! another run, with what a person chose. A run that finds nothing to do, or may not do it, is `Done` earlier; steps with nothing to do
 //! are left out. Nothing changes anywhere before `Apply`.
 
+mod answered;
 mod args;
 mod blocked;
 mod deciding;
@@ -48,6 +50,7 @@ use super::{
     ids::{NodeId, OpId, RunId, TempId},
     journal::Entry,
     protocol::{Fact, FactKind, OpResult, PlanOp, Scope, SyncMode},
+    review::Seen,
 };
 
 /// One run.
@@ -68,6 +71,7 @@ pub struct Run {
     journal: Option<(u64, Entry)>,
     ended: Option<SyncStatus>,
     recalled: Option<Recalled>,
+    seen: Seen,
 }
 
 /// What a run wants next.
@@ -128,6 +132,13 @@ pub enum Step {
         /// With what became of each change.
         entry: Entry,
     },
+    /// Ask a person. The run is over; `again`, with the answer, is another one.
+    Ask {
+        /// What was found, as the answer if nobody can be asked or nobody answers.
+        receipt: Receipt,
+        /// What the run was called with.
+        again: Box<SyncArgs>,
+    },
     /// The run has ended.
     Done(Receipt),
 }
@@ -155,6 +166,7 @@ impl Run {
             journal: None,
             ended: None,
             recalled: None,
+            seen: Seen::new(),
         };
         (run, step)
     }
@@ -180,7 +192,8 @@ impl Run {
 
     /// It is about everything.
     pub fn is_whole(&self) -> bool {
-        self.scope().is_none() && self.args.paths.is_none() && self.args.resolution.is_none()
+        let chosen = self.args.chosen.as_ref().is_some_and(|chosen| chosen.is_only());
+        self.scope().is_none() && self.args.paths.is_none() && self.args.resolution.is_none() && !chosen
     }
 
     /// The tree holds what the disk held when the run began.
@@ -206,7 +219,8 @@ impl Run {
         }
         if facts.is_empty() {
             agreement.confirm(std::mem::take(&mut self.comparison), |_| false);
-            self.rejected = self.overrides().finish();
+            self.rejected = answered::of_args(&mut self.args).finish();
+            self.rejected.extend(answered::settled_meanwhile(self.args.chosen.as_deref(), &[]));
             return self.nothing_to_do();
         }
         self.facts = facts;
@@ -245,15 +259,18 @@ impl Run {
             SyncMode::Fastfail if !self.rejected.is_empty() => {
                 self.end(SyncStatus::Rejected, "an override was rejected, so nothing was changed")
             }
-            SyncMode::Manual => {
-                self.end(SyncStatus::Rejected, "manual mode asks a person, and nobody can be asked here yet")
+            SyncMode::Manual if self.asks_first() => self.ask(),
+            SyncMode::Standard | SyncMode::Manual if resolved == 0 => {
+                self.end(SyncStatus::Rejected, words::NOTHING_RESOLVED)
             }
-            SyncMode::Standard if resolved == 0 => self.end(SyncStatus::Rejected, words::NOTHING_RESOLVED),
+            SyncMode::Standard | SyncMode::Manual if resolved == 0 => {
+                self.end(SyncStatus::Rejected, words::NOTHING_RESOLVED)
+            }
             SyncMode::Fastfail => match plan::writes(&self.decisions) {
                 writes if writes.is_empty() => self.begin(agreement),
                 writes => Step::Check(writes),
             },
-            SyncMode::Standard => self.begin(agreement),
+            SyncMode::Standard | SyncMode::Manual => self.begin(agreement),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Sync as a pure machine: the decision table row by row, then whole runs.
 
+mod answered;
 mod extras;
 mod merges;
 mod properties;
@@ -185,7 +186,8 @@ fn applied(run: &mut Run, results: &[OpResult], agreement: &mut Agreement) -> St
 
 fn receipt(step: Step) -> Receipt {
     match step {
-        Step::Done(receipt) => receipt,
+        // What a run answers that nobody can be asked for.
+        Step::Done(receipt) | Step::Ask { receipt, .. } => receipt,
         other => panic!("the run has not ended: {other:?}"),
     }
 }

@@ -9,6 +9,7 @@ mod ends;
 mod kept;
 mod plugin;
 mod random;
+mod reviews;
 mod wire;
 mod world;
 
@@ -70,6 +71,10 @@ enum Do {
     Abandon(usize),
     /// The serve session answers what it was asked first.
     Answer(bool),
+    /// The person at a plugin's screen answers what they are asked.
+    Answers(usize, usize),
+    /// Somebody else does.
+    Elsewhere(usize, usize),
     Patch,
     /// Time passes, with every tick that is wanted.
     Pass(u64),
@@ -108,10 +113,12 @@ const ROWS: &[(usize, Row)] = &[
     (40, |r| Do::Cut(r.plugin())),
     (60, |r| Do::SeeClosed(r.below(8))),
     (20, |r| Do::NotSent(r.below(8))),
-    (200, |r| Do::Call { place: r.place(), ask: r.below(7), patience: r.time(60_000) }),
+    (200, |r| Do::Call { place: r.place(), ask: r.below(9), patience: r.time(60_000) }),
     (80, |r| Do::Change { number: r.below(15), otherwise: r.below(20) == 0, patience: r.time(60_000) }),
     (40, |r| Do::Abandon(r.below(8))),
     (160, |r| Do::Answer(r.below(10) > 0)),
+    (40, |r| Do::Answers(r.plugin(), r.below(4))),
+    (40, |r| Do::Elsewhere(r.below(3), r.below(6))),
     (20, |_| Do::Patch),
     (60, |r| Do::Pass(r.time(6_000))),
     (20, |r| Do::Pass(r.time(40_000))),
@@ -300,6 +307,15 @@ fn the_model_gets_calls_and_syncs_through() {
             }
         }
     }
+    // A question, and its answer at the screen.
+    for step in [Do::Call { place: 1, ask: 7, patience: 20_000 }, Do::Answers(0, 0)] {
+        world.step(step);
+        for _ in 0..8 {
+            for step in [Do::Answer(true), Do::Read(0), Do::Finish(0, 0), Do::Serve(0)] {
+                world.step(step);
+            }
+        }
+    }
     world.end();
-    assert_eq!(world.successes(), 9, "every call and every sync");
+    assert_eq!(world.successes(), 10, "every call and every sync");
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A Studio that agreed on `texts`, by name, and whose tree has lost all of them.
-fn lost(texts: &[(&str, &str)]) -> Agreement {
+pub(super) fn lost(texts: &[(&str, &str)]) -> Agreement {
     let mut agreement = Agreement::default();
     agreement.tree_has_node(&Node { parent: None, name: "Root".into(), hash: None, ..node(NodeId(0), "", "") });
     for (id, (name, text)) in (500..).map(NodeId).zip(texts) {
@@ -15,7 +15,7 @@ fn lost(texts: &[(&str, &str)]) -> Agreement {
 }
 
 /// A script that only Studio has.
-fn stray(name: &str, text: &str) -> Fact {
+pub(super) fn stray(name: &str, text: &str) -> Fact {
     Fact {
         temp_id: Some(TempId::from(format!("x-{name}"))),
         name: Some(name.into()),

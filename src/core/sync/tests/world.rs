@@ -213,7 +213,7 @@ impl Server {
                 self.journal[at] = (entry, State::Done);
                 run.concluded(Ok(()))
             }
-            Step::Describe { .. } => unreachable!("nothing is made in Studio"),
+            Step::Ask { .. } => unreachable!("nobody is asked"),
             Step::Done(_) => unreachable!("it is taken before"),
         }
     }

@@ -14,13 +14,18 @@ impl World {
     pub(super) fn call(&mut self, place: u64, ask: usize, patience: Duration) {
         let caller = CallerId(self.rig.callers + 1);
         let ask = match ask {
-            0 | 4.. => run_code_in(caller, place, ask),
+            0 | 4..=6 => run_code_in(caller, place, ask),
             1 => Ask::GetScript { id: NodeId(caller.0.into()), from_draft: false },
             // A level-0 plugin takes no paths.
             _ if place == 3 => Ask::Sync(SyncArgs::default()),
             ask => {
-                let mode = if ask == 2 { SyncMode::Standard } else { SyncMode::Dryrun };
-                Ask::Sync(SyncArgs { mode, paths: Some(vec![folder_of(caller)]), ..SyncArgs::default() })
+                let mode = match ask {
+                    2 => SyncMode::Standard,
+                    3 => SyncMode::Dryrun,
+                    _ => SyncMode::Manual,
+                };
+                let paths = Some(vec![folder_of(caller)]);
+                Ask::Sync(SyncArgs { mode, paths, asks: ask == 8, ..SyncArgs::default() })
             }
         };
         self.waiting.insert(caller, self.rig.now + patience);

@@ -1,6 +1,7 @@
 //! How a server ends and the next one begins, and what must hold when nothing is on its way any more.
 
 use super::{super::*, plugin::Plugin, wire::Task, world::World};
+use crate::core::bridge::{Waiting, What};
 
 impl World {
     /// The server stops; then all that was on its way still arrives.
@@ -27,6 +28,7 @@ impl World {
         let bridge = &self.rig.bridge;
         let nothing = bridge.operations.is_empty() && bridge.lanes.is_empty() && bridge.turns.is_empty();
         assert!(nothing && bridge.owed.is_empty(), "something still runs");
+        assert!(bridge.reviews.is_settled(), "something is still asked");
         let empty = bridge.links.is_empty() && bridge.studios.is_empty() && bridge.runs.is_empty();
         assert!(empty && bridge.calls.is_empty() && bridge.next_tick() == Moment::MAX, "something is left behind");
     }
@@ -77,7 +79,10 @@ impl World {
         let bridge = &self.rig.bridge;
         for studio in bridge.studios.iter().filter(|studio| studio.link.is_some()) {
             let key = studio.key;
-            let open: Vec<_> = bridge.calls.iter().filter(|(_, waiting)| waiting.studio == key).collect();
+            // A person may think for as long as the caller waits.
+            let is_asked = |waiting: &Waiting| matches!(waiting.what, What::Review(_));
+            let open = bridge.calls.iter().filter(|(_, waiting)| waiting.studio == key && !is_asked(waiting));
+            let open: Vec<_> = open.collect();
             assert!(open.is_empty(), "{} is done, and these still wait: {open:?}", studio.name);
             assert_eq!(bridge.lanes.holders(key).next(), None, "{} is done, and its lane is held", studio.name);
         }

@@ -12,9 +12,10 @@ use super::{
     PLAYS,
     clients::Clients,
     kept::BOOM,
+    reviews::CHOICES,
 };
 use crate::core::{
-    ids::{NodeId, RequestId},
+    ids::{NodeId, RequestId, ReviewId},
     protocol::{Notice, PlanOp, Request, RequestBody, ServerFrame, SyncMode},
     studios::LinkId,
     text::TextHash,
@@ -37,6 +38,8 @@ pub(super) struct Plugin {
     older: HashSet<RequestId>,
     /// Results that were not acknowledged.
     pending: Vec<(RequestId, Value)>,
+    /// What the person at its screen is shown.
+    shown: Vec<ReviewId>,
     /// What it says next.
     pub says: VecDeque<Value>,
     /// How long it has heard nothing, by its own clock.
@@ -58,6 +61,7 @@ impl Plugin {
             running: Vec::new(),
             older: HashSet::new(),
             pending: Vec::new(),
+            shown: Vec::new(),
             says: VecDeque::new(),
             silence: Duration::ZERO,
             clients: None,
@@ -95,7 +99,7 @@ impl Plugin {
         self.older = self.running.iter().map(|(id, _)| id.clone()).collect();
         let ids = |requests: Vec<&RequestId>| json!(requests);
         let memory = json!({
-            "serverId": self.server, "lastN": self.highest,
+            "reviews": self.place == 1, "serverId": self.server, "lastN": self.highest,
             "inFlight": ids(self.running.iter().map(|(id, _)| id).collect()),
             "pending": ids(self.pending.iter().map(|(id, _)| id).collect()),
         });
@@ -121,6 +125,7 @@ impl Plugin {
                     self.highest = 0;
                 }
                 self.welcomed = true;
+                self.shown.clear();
                 self.says.extend(self.clients.iter().flat_map(Clients::announce));
                 self.says.extend(self.pending.iter().map(|(_, result)| result.clone()));
             }
@@ -135,6 +140,8 @@ impl Plugin {
             }
             ServerFrame::Notice(Notice::Cancel { request_id, .. }) => self.cancel(&request_id),
             ServerFrame::Notice(Notice::Ack { request_id, .. }) => self.pending.retain(|(id, _)| *id != request_id),
+            ServerFrame::Notice(Notice::Review(review)) => self.shown.push(review.review_id),
+            ServerFrame::Notice(Notice::ReviewClosed { review_id, .. }) => self.shown.retain(|id| *id != review_id),
             ServerFrame::Notice(Notice::Attached { logical_id, role }) => {
                 let clients = self.clients.as_mut().expect("only a play server has clients");
                 clients.attached(&logical_id, role);
@@ -143,6 +150,8 @@ impl Plugin {
                 Notice::Patch(_)
                 | Notice::PlanPart { .. }
                 | Notice::Edited { .. }
+                | Notice::ReviewText { .. }
+                | Notice::ReviewOutcome { .. }
                 | Notice::Status { .. }
                 | Notice::Rejected { .. }
                 | Notice::Bye { .. },
@@ -253,6 +262,15 @@ impl Plugin {
         }
         if self.welcomed || !self.level1 {
             self.says.push_back(result);
+        }
+    }
+
+    /// The person at its screen answers the last question, or one that is over.
+    pub fn answers(&mut self, which: usize) {
+        let choice = CHOICES[which % CHOICES.len()];
+        let last = self.shown.last().map_or("nobody's", |id| id.as_str());
+        if self.welcomed {
+            self.says.push_back(json!({"type": "reviewed", "reviewId": last, "all": choice}));
         }
     }
 

@@ -12,7 +12,7 @@ use super::{
     wire::{Task, Wire, caller_of, check_request, noise, plugins, view},
 };
 use crate::core::{
-    ids::RunId,
+    ids::{ReviewId, RunId},
     protocol::{Notice, PluginFrame, Request, ServerFrame},
 };
 
@@ -28,6 +28,8 @@ pub(super) struct World {
     pub(super) wanted: HashMap<CallerId, Value>,
     pub(super) kept: Kept,
     pub(super) runs: HashMap<RunId, CallerId>,
+    /// Reviews that callers were offered.
+    pub(super) offered: Vec<ReviewId>,
     /// Requests as they were first sent, and on which links.
     sent: BTreeMap<RequestId, (Request, Vec<LinkId>)>,
     ran: HashSet<RequestId>,
@@ -49,6 +51,7 @@ impl World {
             wanted: HashMap::new(),
             kept: Kept::default(),
             runs: HashMap::new(),
+            offered: Vec::new(),
             sent: BTreeMap::new(),
             ran: HashSet::new(),
             cursor: 0,
@@ -93,6 +96,8 @@ impl World {
                 }
             }
             Do::Answer(well) => self.answer(well),
+            Do::Answers(plugin, which) => self.plugins[plugin].answers(which),
+            Do::Elsewhere(which, choice) => self.answer_elsewhere(which, choice),
             Do::Patch => {
                 self.cursor += 1;
                 self.event(patch(self.cursor, script(1, TEXT)));
@@ -313,6 +318,10 @@ impl World {
                 Effect::Recover { request, outcome } => self.tasks.push_back(Task::Recover(request, outcome)),
                 Effect::Progress { caller, .. } => {
                     assert!(self.waiting.contains_key(&caller), "progress after the end");
+                }
+                Effect::Offer { caller, review } => self.offer(caller, &review),
+                Effect::Withdraw { caller } => {
+                    assert!(self.waiting.contains_key(&caller), "a question is taken back after the end");
                 }
                 Effect::Output { .. } | Effect::Note(_) => {}
                 other => panic!("the store answers by itself: {other:?}"),
