@@ -18,10 +18,10 @@ pub struct StatusArgs {}
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SyncArgs {
-    /// Which Studio, if several are connected
+    /// Which Studio, if several
     #[serde(default)]
     pub studio: Option<String>,
-    /// dryrun only reports; standard (the default) applies what is resolved, fastfail all or nothing; manual asks a person
+    /// standard (if absent) applies what is resolved, fastfail all or nothing; dryrun reports; manual asks
     #[serde(default, deserialize_with = "or_default")]
     #[schemars(with = "Option<Mode>")]
     pub mode: SyncMode,
@@ -43,7 +43,7 @@ pub struct SyncArgs {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResolveArgs {
-    /// Which Studio, if several are connected
+    /// Which Studio, if several
     #[serde(default)]
     pub studio: Option<String>,
     /// The change's id, or tempId
@@ -71,7 +71,7 @@ pub struct ResolveArgs {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UndoArgs {
-    /// Which Studio, if several are connected
+    /// Which Studio, if several
     #[serde(default)]
     pub studio: Option<String>,
     /// `journal` of a sync's answer; the last that changed something if absent
@@ -112,7 +112,7 @@ enum Mode {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GetScriptArgs {
-    /// Which Studio, if several are connected
+    /// Which Studio, if several
     #[serde(default)]
     pub studio: Option<String>,
     /// The instance's id in the project
@@ -137,7 +137,7 @@ pub struct GetScriptArgs {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunCodeArgs {
-    /// Which Studio, if several are connected
+    /// Which Studio, if several
     #[serde(default, skip_serializing)]
     pub studio: Option<String>,
     /// Which DataModel: edit (if absent), server, client, client-2
@@ -159,7 +159,7 @@ pub struct RunCodeArgs {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetConsoleOutputArgs {
-    /// Which Studio, if several are connected
+    /// Which Studio, if several
     #[serde(default)]
     pub studio: Option<String>,
     /// Which DataModel: edit (if absent), server, client, client-2
@@ -185,7 +185,7 @@ pub struct GetConsoleOutputArgs {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetStudioModeArgs {
-    /// Which Studio, if several are connected
+    /// Which Studio, if several
     #[serde(default, skip_serializing)]
     pub studio: Option<String>,
     /// Which DataModel: edit, server, client, client-2; the whole Studio if absent
@@ -198,7 +198,7 @@ pub struct GetStudioModeArgs {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StartStopPlayArgs {
-    /// Which Studio, if several are connected
+    /// Which Studio, if several
     #[serde(default)]
     pub studio: Option<String>,
     /// start_play: with a player; run_server: without; stop: back to edit mode
@@ -212,7 +212,7 @@ pub struct StartStopPlayArgs {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunScriptInPlayModeArgs {
-    /// Which Studio, if several are connected
+    /// Which Studio, if several
     #[serde(default, skip_serializing)]
     pub studio: Option<String>,
     /// The code; `return` answers values

@@ -214,8 +214,9 @@ async fn while_a_person_looks_at_the_changes_the_caller_is_kept_alive() {
     let (_project, server, mut plugin) = linked().await;
     let mut events = call_with_progress(server.agent(), "sync").await;
     let request = plugin.next().await.expect("a request");
-    until_event(&mut events, "a person may be asked").await;
-    until_event(&mut events, "waiting for Studio").await;
+    for _ in ["at once", "five seconds later"] {
+        until_event(&mut events, "a person may be asked").await;
+    }
     let result = json!({ "requestId": request["requestId"], "status": "rejected", "message": "a person said no" });
     plugin.send(result).await;
     until_event(&mut events, "a person said no").await;

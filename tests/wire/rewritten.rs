@@ -62,6 +62,7 @@ fn written(frame: &PluginFrame) -> Map<String, Value> {
             let mut said = serde_json::to_value(answer).expect("it is written");
             said["type"] = json!("reviewed");
             said["reviewId"] = json!(review_id);
+            said["choices"] = json!(answer.choices);
             said
         }
         PluginFrame::ReviewText { review_id, id } => json!({ "type": "reviewText", "reviewId": review_id, "id": id }),
