@@ -54,8 +54,8 @@ fn written(frame: &PluginFrame) -> Map<String, Value> {
         PluginFrame::TreeReady { tree_id, cursor, parts, facts } => {
             json!({ "type": "treeReady", "treeId": tree_id, "cursor": cursor, "parts": parts, "facts": facts })
         }
-        PluginFrame::Edit { seq, nodes, removed } => {
-            json!({ "type": "edit", "seq": seq, "nodes": nodes, "removed": removed })
+        PluginFrame::Edit { seq, nodes, removed, below } => {
+            json!({ "type": "edit", "seq": seq, "nodes": nodes, "removed": removed, "below": below })
         }
         PluginFrame::Facts { request_id, part, facts } => {
             json!({ "type": "facts", "requestId": request_id, "part": part, "facts": facts })
