@@ -121,7 +121,8 @@ impl Bridge {
 
     /// A run of the Studio has ended with `receipt`.
     pub(super) fn note_receipt(&mut self, key: StudioKey, id: &RunId, receipt: &Receipt, run: &Run) {
-        self.hold(key, receipt, run.is_whole(), run.seen());
+        // An undo looks at what it takes back, and at nothing else.
+        self.hold(key, receipt, run.is_whole() && !run.is_undo(), run.seen());
         let is_live = self.studios.get(key).is_some_and(|studio| studio.live.running() == Some(id));
         if !is_live {
             return;

@@ -190,6 +190,11 @@ impl Run {
         self.args.unasked.as_ref()?.scope.as_ref()
     }
 
+    /// It takes an earlier run back.
+    pub fn is_undo(&self) -> bool {
+        self.args.undo.is_some()
+    }
+
     /// It is about everything.
     pub fn is_whole(&self) -> bool {
         let chosen = self.args.chosen.as_ref().is_some_and(|chosen| chosen.is_only());

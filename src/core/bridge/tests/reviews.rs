@@ -8,7 +8,7 @@ use crate::core::{
     ids::{ReviewId, RunId},
     protocol::SyncMode,
     review::{Choice, Face, ReviewAnswer, ReviewAsk, ReviewReply, ReviewState},
-    sync::{ChangeResult, NodeView, Receipt},
+    sync::{ChangeResult, NodeView, Receipt, Undo},
 };
 
 const BEFORE: &str = "return 1";

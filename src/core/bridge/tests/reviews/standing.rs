@@ -54,3 +54,20 @@ fn a_sync_that_leaves_nothing_empties_the_standing_review() {
     assert_eq!(receipt(&out, caller).status, SyncStatus::Empty);
     assert_eq!(out.of_type(asked.link, "reviewClosed").len(), 1);
 }
+
+#[test]
+fn an_undo_that_finds_nothing_leaves_the_standing_review_alone() {
+    let mut asked = Asked::new(&shows("a"));
+    asked.studio = [THEIRS, THEIRS];
+    asked.sync(Asked::args(SyncMode::Standard));
+    let (_, out) = asked.sync(SyncArgs { undo: Some(Undo::default()), ..SyncArgs::default() });
+    let recalls = out.0.iter().find_map(|effect| match effect {
+        Effect::Work { run, work: Work::Recall { .. } } => Some(run.clone()),
+        _ => None,
+    });
+    let done = Worked::Recalled(Err("the journal has nothing".into()));
+    let out = asked.rig.event(Event::Worked { run: recalls.expect("it reads the journal"), done });
+    assert_eq!(out.of_type(asked.link, "reviewClosed"), [] as [Value; 0]);
+    let Answer::Status { studios, .. } = asked.rig.status() else { panic!("not a status") };
+    assert!(studios[0].review.as_deref().is_some_and(|text| text.starts_with("2 changes")), "{:?}", studios[0].review);
+}
