@@ -205,8 +205,14 @@ impl fmt::Display for Status {
                 studio.mode,
                 studio.protocol
             )?;
+            if let Some(paused) = &studio.paused {
+                writeln!(f, "  live mode waits: {paused}")?;
+            }
             if let Some(review) = &studio.review {
                 writeln!(f, "  {review}")?;
+            }
+            if !studio.held.is_empty() {
+                writeln!(f, "  left alone until somebody decides: {}", studio.held.join(", "))?;
             }
             let plays = studio.data_models.len() > 1;
             for DataModelStatus { target, link, player, busy } in &studio.data_models {

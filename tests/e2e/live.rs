@@ -114,8 +114,11 @@ async fn two_changes_at_once_are_merged_or_hold_back_that_script_alone() {
     let receipt = agent.ask("sync", json!({ "mode": "dryrun" })).await;
     assert_eq!(receipt["unresolved"], 1, "{receipt}");
     assert_eq!(receipt["changes"][0]["fsPath"], MONEY);
-    let status = agent.ask("status", json!({})).await;
-    assert_eq!(status["studios"][0]["held"], json!(["ReplicatedStorage.Shared.Money"]), "{status}");
+    let told = agent.call("status", json!({})).await;
+    let held = &told.structure["studios"][0]["held"];
+    assert_eq!(*held, json!(["ReplicatedStorage.Shared.Money"]), "{}", told.text);
+    let text = told.text;
+    assert!(text.contains("left alone until somebody decides: ReplicatedStorage.Shared.Money\n"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
