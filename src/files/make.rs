@@ -107,7 +107,7 @@ pub fn create_all(
             return Err(WriteError::Exists(folder.join(path)));
         }
     }
-    let mut made: Vec<PathBuf> = Vec::new();
+    let mut made: Vec<Made<'_>> = Vec::new();
     for (path, bytes) in files {
         let path = folder.join(path);
         let done = match bytes {
@@ -120,16 +120,27 @@ pub fn create_all(
             take_away(&made);
             return Err(error);
         }
-        made.push(path);
+        made.push((path, bytes.as_deref()));
     }
-    Ok(made)
+    Ok(made.into_iter().map(|(path, _)| path).collect())
 }
 
-/// Files that were made a moment ago, and folders where nobody put anything into them.
+/// A file that was made a moment ago, with what it holds, or a folder.
+type Made<'a> = (PathBuf, Option<&'a [u8]>);
+
+/// Take away what was made a moment ago: folders where nobody put anything into them, and files that
+/// nobody has saved since.
 #[expect(clippy::disallowed_methods, reason = "this is the one writer, and they are its own")]
-fn take_away(made: &[PathBuf]) {
-    for path in made.iter().rev() {
-        let gone = if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
+pub(super) fn take_away(made: &[Made<'_>]) {
+    for (path, bytes) in made.iter().rev() {
+        let gone = match bytes {
+            None => fs::remove_dir(path),
+            Some(bytes) => match fs::read(path) {
+                Ok(now) if now == *bytes => fs::remove_file(path),
+                Ok(_) => Err(std::io::Error::other("somebody has saved it meanwhile")),
+                Err(error) => Err(error),
+            },
+        };
         if let Err(error) = gone {
             log::warn!("{} stays: {error}", path.display());
         }

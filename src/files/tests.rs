@@ -199,6 +199,17 @@ fn a_late_text_is_kept_though_its_place_is_empty_and_goes_with_its_folder() {
 }
 
 #[test]
+fn what_is_taken_away_again_is_only_what_nobody_has_saved_since() {
+    let project = Project::new();
+    project.write("src/New/Mine.luau", "ours");
+    project.write("src/New/Theirs.luau", "saved since");
+    let file = |name: &str| (project.path(&format!("src/New/{name}")), Some(&b"ours"[..]));
+    super::make::take_away(&[(project.path("src/New"), None), file("Mine.luau"), file("Theirs.luau")]);
+    assert!(!project.path("src/New/Mine.luau").exists());
+    assert_eq!(project.read("src/New/Theirs.luau"), "saved since");
+}
+
+#[test]
 fn c84_nothing_outside_the_sources_is_written() {
     let project = Project::new();
     project.write("other/File.luau", "return 1\n");
