@@ -124,12 +124,14 @@ impl Pending {
         }
         let ready = std::mem::take(&mut self.ready);
         let replaced = self.take_replaced(&ready);
-        self.ready = ready.into_iter().chain(replaced).collect();
-        if !self.ready.is_empty() {
-            self.gathered_until = Some(now + GATHER);
-            self.gather_limit = Some(now + MOST_GATHER);
-        }
-        std::mem::take(&mut self.ready).into_iter().collect()
+        ready.into_iter().chain(replaced).collect()
+    }
+
+    /// What was taken has been dealt with: only now what follows begins to be gathered, for in a flood
+    /// more has come while we worked.
+    pub fn acted(&mut self, now: Instant) {
+        self.gathered_until = Some(now + GATHER);
+        self.gather_limit = Some(now + MOST_GATHER);
     }
 
     /// What is held back although one of `new` becomes the instance that it was.
@@ -168,8 +170,13 @@ mod tests {
     use super::*;
     use crate::clock;
 
+    /// Dealt with in no time.
     fn take(pending: &mut Pending, now: Instant) -> Vec<String> {
-        pending.take(now).iter().map(|path| path.display().to_string()).collect()
+        let taken: Vec<String> = pending.take(now).iter().map(|path| path.display().to_string()).collect();
+        if !taken.is_empty() {
+            pending.acted(now);
+        }
+        taken
     }
 
     fn ms(millis: u64) -> Duration {
@@ -205,6 +212,19 @@ mod tests {
             pending.note(&Signal::Look(name(number).into()), start + ms(number));
         }
         assert_eq!(pending.due(), Some(start + MOST_GATHER), "somebody who never ends keeps nobody waiting");
+    }
+
+    #[test]
+    fn what_comes_while_we_work_is_gathered_too() {
+        let (mut pending, start) = (Pending::default(), clock::now());
+        pending.note(&Signal::Look("a.luau".into()), start);
+        assert_eq!(pending.take(start).len(), 1);
+        let done = start + ms(100);
+        pending.acted(done);
+        pending.note(&Signal::Look("b.luau".into()), done);
+        assert!(take(&mut pending, done).is_empty());
+        pending.note(&Signal::Look("c.luau".into()), done + ms(5));
+        assert_eq!(take(&mut pending, done + GATHER), ["b.luau", "c.luau"]);
     }
 
     #[test]

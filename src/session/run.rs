@@ -185,6 +185,7 @@ impl Run {
         if !paths.is_empty() {
             let changes = self.engine.mirror.refresh(paths.iter().map(PathBuf::as_path), Trust::Doubt);
             self.take_in(changes, Engine::apply);
+            self.pending.acted(clock::now());
         }
     }
 
