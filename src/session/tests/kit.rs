@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// How long a condition may take to come true.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The base tree that the cases start from.
 pub const BASE: [(&str, &str); 5] = [

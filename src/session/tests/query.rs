@@ -178,8 +178,8 @@ fn a_session_that_nobody_holds_ends() {
     let mut health = project.session().health();
     project.end();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-    let ended = async { tokio::time::timeout(std::time::Duration::from_secs(5), health.changed()).await };
-    assert!(runtime.block_on(ended).expect("within 5 s").is_err(), "the board is gone");
+    let ended = async { tokio::time::timeout(std::time::Duration::from_secs(30), health.changed()).await };
+    assert!(runtime.block_on(ended).expect("within 30 s").is_err(), "the board is gone");
     assert!(board.upgrade().is_none());
 }
 
