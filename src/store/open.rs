@@ -21,8 +21,9 @@ use crate::state::{STATE_FOLDER_VARIABLE, StateFolder};
 pub(super) const FORMAT: u64 = 1;
 const FORMAT_KEY: &str = "format";
 
-/// How much of the file is kept in memory.
-const CACHE_BYTES: usize = 8 * 1024 * 1024;
+/// How much of the file is kept in memory. It is read once, when a Studio connects, and else only written;
+/// a larger cache would only fill up with a journal that nobody reads.
+const CACHE_BYTES: usize = 1024 * 1024;
 
 /// Why the file is not used.
 enum Refusal {
