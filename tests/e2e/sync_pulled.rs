@@ -82,3 +82,19 @@ async fn what_no_file_can_stand_for_is_not_pulled_and_nothing_is_written() {
     }
     assert_eq!(list(), before);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pulled_model_that_refers_to_itself_is_equal_at_once() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let studio = server.studio().await;
+    let agent = server.agent();
+    let rig = "local rig = Instance.new('Model') rig.Name = 'Rig' local part = Instance.new('Part') part.Parent = rig \
+               rig.PrimaryPart = part rig.Parent = game.ReplicatedStorage.Shared";
+    studio.run(rig).await.expect("made");
+    let line = made(&agent, "Rig").await;
+    let pull = json!({ "overrides": [{ "id": line["tempId"], "direction": "pull" }] });
+    assert_eq!(agent.ask("sync", pull).await["pulled"], 1);
+    let after = agent.ask("sync", json!({})).await;
+    assert_eq!(after["status"], "empty", "{after}");
+}
