@@ -21,10 +21,15 @@ struct Batch {
 impl Worker {
     pub(super) fn write(&self, writes: Vec<FileWrite>) -> Vec<Wrote> {
         let mut batch = Batch::default();
-        let wrote = writes
+        let wrote: Vec<Wrote> = writes
             .into_iter()
             .map(|write| self.write_one(write, &mut batch).unwrap_or_else(|error| problem(&error)))
             .collect();
+        for wrote in &wrote {
+            if let Wrote::Done(Some(hash)) | Wrote::Made(_, Some(hash)) = wrote {
+                self.session.note_written(*hash);
+            }
+        }
         // The tree holds what was written before the run goes on.
         self.read_again(&batch.written);
         tokio::spawn(files::displaced::let_go(batch.displaced));

@@ -104,7 +104,7 @@ impl Differs<'_> {
                 Decision::unresolved(change, reason)
             }
             (Verdict::NoBase, _) if self.is_earlier(texts.studio) => {
-                let reason = Some("Studio had an earlier version of the file, as git knows".to_owned());
+                let reason = Some("Studio had an earlier version of the file, as this server or git knows".to_owned());
                 self.push(Change { reason, ..change }, texts, true)
             }
             _ => {
