@@ -109,7 +109,7 @@ fn classify(metadata: &Metadata) -> What {
     if metadata.is_dir() {
         What::Folder
     } else if !metadata.is_file() {
-        What::Unfit("neither a file nor a folder; skipped".to_owned())
+        What::Unfit("neither a file nor a folder".to_owned())
     } else if metadata.len() > MAX_FILE_BYTES {
         What::Unfit(too_large())
     } else {
@@ -118,7 +118,7 @@ fn classify(metadata: &Metadata) -> What {
 }
 
 fn too_large() -> String {
-    format!("larger than {} MiB; skipped", MAX_FILE_BYTES >> 20)
+    format!("larger than {} MiB", MAX_FILE_BYTES >> 20)
 }
 
 /// A file's contents and the stamp they belong to.
