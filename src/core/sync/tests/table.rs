@@ -133,6 +133,27 @@ fn what_was_deleted_in_studio_is_unresolved_and_not_made_again() {
 }
 
 #[test]
+fn deleting_a_file_is_offered_only_where_it_is_done() {
+    let (_, plain) = script(ID, DISK);
+    let init = NodeView { fs_path: Some("src/Script1/init.luau".into()), ..plain.clone() };
+    let mut holds = plain.clone();
+    holds.subtree.as_mut().expect("there").children.push(new_script(NodeId(2), DISK));
+    let model = NodeView { fs_path: Some("src/Model.rbxm".into()), source: None, ..plain.clone() };
+    for (view, can) in [(plain, true), (init, false), (holds, false), (model, false)] {
+        for base in [DISK, BASE] {
+            let agreement = &mut agreed(&[(ID, base)]);
+            agreement.tree_has_node(&Node { parent: None, hash: None, ..node(NodeId(0), "Root", "") });
+            agreement.tree_has_node(&node(ID, "Script1", DISK));
+            let about = |agreement: &mut Agreement, forced| {
+                verdicts::about_node(&missing(ID), Some(&view), agreement, &ALONE, forced).expect("missing")
+            };
+            assert_eq!(reason(&about(agreement, None)).contains("with `pull`"), can, "{view:?}");
+            assert_eq!(about(agreement, Some(Forced::Pull)).is_resolved(), can, "{view:?}");
+        }
+    }
+}
+
+#[test]
 fn instances_of_every_class_are_made() {
     for class in ["Folder", "Script", "LocalScript", "ModuleScript", "Part", "RemoteEvent"] {
         let (_, mut view) = folder(ID, vec![]);
