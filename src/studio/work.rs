@@ -14,7 +14,7 @@ use crate::{
         journal::Entry,
         merge::{self, Merge, Side},
         paths::InstanceKey,
-        sync::{Begun, ChangeResult, Cleared, Draft, MergeJob, Merged, Recalled, Undo, Version},
+        sync::{Asked, Begun, ChangeResult, Cleared, Draft, MergeJob, Merged, Recalled, Undo, Version},
         text::{ScriptText, TextHash},
     },
     git::Git,
@@ -44,7 +44,7 @@ impl Worker {
             Work::Merge(jobs) => Worked::Merged(jobs.into_iter().map(|job| self.merge(job)).collect()),
             Work::Begin(draft) => Worked::Begun(self.begin(draft)),
             Work::Recall { place, undo } => Worked::Recalled(self.recall(&place, &undo)),
-            Work::History(versions) => Worked::History(self.earlier(versions)),
+            Work::History(asked) => Worked::History(self.earlier(asked)),
             Work::Check(writes) => Worked::Checked(writes.into_iter().map(|write| self.check(write)).collect()),
             Work::Write(writes) => Worked::Written(self.write(writes)),
             Work::Conclude { place, news, journal, entry } => {
@@ -53,11 +53,11 @@ impl Worker {
         }
     }
 
-    /// Which of `versions` their files had before: while they were served, or as git knows.
-    fn earlier(&self, versions: Vec<Version>) -> BTreeSet<Version> {
-        let had = |version: &Version| self.session.had(&version.path, version.hash);
-        let (earlier, unknown): (Vec<Version>, Vec<Version>) = versions.into_iter().partition(had);
-        let mut earlier = BTreeSet::from_iter(earlier);
+    /// Which of the texts their files had before: while they were served, or as git knows.
+    fn earlier(&self, asked: Vec<Asked>) -> BTreeSet<Version> {
+        let had = |asked: &Asked| self.session.had(&asked.version.path, asked.version.hash);
+        let (earlier, unknown): (Vec<Asked>, Vec<Asked>) = asked.into_iter().partition(had);
+        let mut earlier = BTreeSet::from_iter(earlier.into_iter().map(|asked| asked.version));
         if !unknown.is_empty() {
             earlier.extend(Git::default().earlier(&self.session.project().folder, &unknown));
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
+    earlier::Version,
     receipt::{Change, ChangeResult},
-    scope::Version,
 };
 use crate::core::{
     agreement::Agreement,

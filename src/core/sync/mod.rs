@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! start -> CatchUp -> caught_up -> Compare -> compared -> Look -> looked
-//!   -> History -> knows_history                    is a text without a base an old one?
+//!   -> Read, History -> knows_history              is a text without a base an old one?
 //!   -> Fetch -> fetched -> Merge -> merged        what Studio's texts are needed for
 //!   -> Check -> checked                           in fastfail: could the files be written?
 //!   -> Begin -> begun                             the journal knows before anything changes
@@ -20,6 +20,7 @@ mod blocked;
 mod deciding;
 mod decision;
 mod describing;
+mod earlier;
 mod ending;
 mod merging;
 mod overrides;
@@ -38,11 +39,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 pub use args::SyncArgs;
 pub use decision::{Decision, FileWrite, NodeView, Rules};
+pub use earlier::{Asked, Version};
 pub use merging::{MergeJob, Merged};
 pub use overrides::{Forced, Override, OverrideDirection, Resolution};
 pub use plan::{Begun, Draft, Wrote};
 pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected, SyncStatus};
-pub use scope::{Cleared, Unasked, Version};
+pub use scope::{Cleared, Unasked};
 pub use undo::{Recalled, Undo};
 
 use super::{
@@ -72,6 +74,7 @@ pub struct Run {
     ended: Option<SyncStatus>,
     recalled: Option<Recalled>,
     seen: Seen,
+    questions: earlier::Questions,
 }
 
 /// What a run wants next.
@@ -98,8 +101,10 @@ pub enum Step {
         /// Of these the whole subtree is wanted.
         subtrees: Vec<NodeId>,
     },
-    /// Ask git which of these their files had in earlier commits, then [`Run::knows_history`].
-    History(Vec<Version>),
+    /// Ask the plugin for these texts, as with [`Step::Fetch`]: they are asked about next.
+    Read(Vec<OpId>),
+    /// Ask which of these their files had before, by git or by us, then [`Run::knows_history`].
+    History(Vec<Asked>),
     /// Ask the plugin for these texts, then [`Run::fetched`] for each. May be none: others are
     /// still on their way.
     Fetch(Vec<OpId>),
@@ -167,6 +172,7 @@ impl Run {
             ended: None,
             recalled: None,
             seen: Seen::new(),
+            questions: earlier::Questions::default(),
         };
         (run, step)
     }

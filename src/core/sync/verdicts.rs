@@ -2,9 +2,9 @@
 
 use super::{
     decision::{Decision, FileWrite, Needs, NodeView, Removal, Rules, Then},
+    earlier::Version,
     overrides::Forced,
     receipt::{Change, ChangeResult, Direction, PatchType},
-    scope::Version,
 };
 use crate::core::{
     agreement::Agreement,

@@ -219,10 +219,13 @@ fn a_text_without_a_base_that_the_file_had_in_a_commit_is_old_and_kept_before_it
         run.caught_up(7, &agreement);
         run.compared(Some(7), vec![differs(ID, STUDIO)], &mut agreement);
         let step = run.looked(HashMap::from([script(ID, DISK)]), &mut agreement);
-        assert_eq!(step, Step::History(vec![version.clone()]));
+        assert_eq!(step, Step::Read(vec![ID.into()]));
+        let step = run.fetched(&ID.into(), Ok(STUDIO.to_owned()), &mut agreement);
+        assert_eq!(step, Step::History(vec![version.clone().ask(STUDIO)]));
         let step = run.knows_history(known.into_iter().collect(), &mut agreement);
         if is_old {
-            assert_eq!(step, Step::Fetch(vec![ID.into()]), "the journal gets Studio's text first");
+            let Step::Begin(draft) = step else { panic!("{step:?}") };
+            assert!(draft.texts.contains(&STUDIO.to_owned()), "the journal gets Studio's text first");
             continue;
         }
         assert_eq!(receipt(step).unresolved, 1);
@@ -237,6 +240,6 @@ fn git_is_asked_only_where_nothing_else_says_which_side_is_old() {
         run.caught_up(7, &agreement);
         run.compared(Some(7), vec![fact], &mut agreement);
         let step = run.looked(HashMap::from([script(ID, DISK)]), &mut agreement);
-        assert!(!matches!(step, Step::History(_)), "{step:?}");
+        assert!(!matches!(step, Step::Read(_) | Step::History(_)), "{step:?}");
     }
 }

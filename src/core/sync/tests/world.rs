@@ -177,7 +177,7 @@ impl Server {
                 run.looked(views, &mut self.agreement)
             }
             Step::History(_) => run.knows_history(BTreeSet::new(), &mut self.agreement),
-            Step::Fetch(wanted) => {
+            Step::Fetch(wanted) | Step::Read(wanted) => {
                 let mut next = Step::Fetch(vec![]);
                 for of in wanted {
                     let OpId::Node(id) = of else { panic!("{of:?}") };
