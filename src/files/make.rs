@@ -100,13 +100,8 @@ pub fn create_all(
     name: &str,
     files: &[(PathBuf, Option<Vec<u8>>)],
 ) -> Result<Vec<PathBuf>, WriteError> {
+    check_create_all(sources, folder, name, files)?;
     let folder = sources.folder(folder)?;
-    for (path, _) in files.iter().filter(|(path, _)| path.components().count() == 1) {
-        let file_name = path.to_string_lossy();
-        if names::is_taken(&folder, &file_name, name).map_err(|error| WriteError::io(&folder, error))? {
-            return Err(WriteError::Exists(folder.join(path)));
-        }
-    }
     let mut made: Vec<Made<'_>> = Vec::new();
     for (path, bytes) in files {
         let path = folder.join(path);
@@ -123,6 +118,26 @@ pub fn create_all(
         made.push((path, bytes.as_deref()));
     }
     Ok(made.into_iter().map(|(path, _)| path).collect())
+}
+
+/// Whether [`create_all`] would find nothing in its way now.
+///
+/// # Errors
+/// What is in its way.
+pub fn check_create_all(
+    sources: &Sources,
+    folder: &Path,
+    name: &str,
+    files: &[(PathBuf, Option<Vec<u8>>)],
+) -> Result<(), WriteError> {
+    let folder = sources.folder(folder)?;
+    for (path, _) in files.iter().filter(|(path, _)| path.components().count() == 1) {
+        let file_name = path.to_string_lossy();
+        if names::is_taken(&folder, &file_name, name).map_err(|error| WriteError::io(&folder, error))? {
+            return Err(WriteError::Exists(folder.join(path)));
+        }
+    }
+    Ok(())
 }
 
 /// A file that was made a moment ago, with what it holds, or a folder.

@@ -45,7 +45,7 @@ impl Worker {
             Work::Begin(draft) => Worked::Begun(self.begin(draft)),
             Work::Recall { place, undo } => Worked::Recalled(self.recall(&place, &undo)),
             Work::History(asked) => Worked::History(self.earlier(asked)),
-            Work::Check(writes) => Worked::Checked(writes.into_iter().map(|write| self.check(write)).collect()),
+            Work::Check(writes) => Worked::Checked(self.check(&writes)),
             Work::Write(writes) => Worked::Written(self.write(writes)),
             Work::Conclude { place, news, journal, entry } => {
                 Worked::Concluded(self.conclude(&place, &news, journal, &entry))

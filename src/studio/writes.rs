@@ -36,26 +36,6 @@ impl Worker {
         wrote
     }
 
-    /// Why a write would not be done now. What is to lie in a folder that is not there yet is not
-    /// looked at.
-    pub(super) fn check(&self, write: FileWrite) -> Option<Wrote> {
-        let folder = self.session.project().folder.clone();
-        let sources = self.session.sources();
-        let checked = match write {
-            FileWrite::Replace { path, base, .. } => files::check_held(&sources, &folder.join(path), base),
-            FileWrite::Remove { path, base } => files::removable(&sources, &folder.join(path), base).map(drop),
-            FileWrite::Create { folder: within, name, class, holds: false, .. } if folder.join(&within).is_dir() => {
-                files::check_create(&sources, &folder.join(within), &name, script_file(&class))
-            }
-            FileWrite::Move { path, base, folder: within, name, class, .. } => {
-                let held = files::removable(&sources, &folder.join(path), base);
-                held.and_then(|_| files::check_create(&sources, &folder.join(within), &name, script_file(&class)))
-            }
-            FileWrite::Create { .. } | FileWrite::Folder { .. } | FileWrite::Instance { .. } => Ok(()),
-        };
-        checked.err().as_ref().map(problem)
-    }
-
     fn read_again(&self, written: &[PathBuf]) {
         if !written.is_empty()
             && let Err(error) = self.session.catch_up(Some(written))
@@ -125,14 +105,14 @@ impl Worker {
     }
 }
 
-fn problem(error: &WriteError) -> Wrote {
+pub(super) fn problem(error: &WriteError) -> Wrote {
     match error {
         WriteError::Changed { .. } | WriteError::Gone(_) => Wrote::MovedOn(error.to_string()),
         other => Wrote::Failed(other.to_string()),
     }
 }
 
-fn script_file(class: &str) -> ScriptFile {
+pub(super) fn script_file(class: &str) -> ScriptFile {
     match class {
         "Script" => ScriptFile::Server,
         "LocalScript" => ScriptFile::Client,

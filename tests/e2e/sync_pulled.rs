@@ -77,7 +77,8 @@ async fn what_no_file_can_stand_for_is_not_pulled_and_nothing_is_written() {
         let line = lines.iter().find(|line| line["path"] == format!("ReplicatedStorage.Shared.{name}")).expect("it");
         let pull = json!({ "overrides": [{ "id": line["tempId"], "direction": "pull" }] });
         let receipt = agent.ask("sync", pull).await;
-        assert_eq!((&receipt["pulled"], &receipt["failed"]), (&json!(0), &json!(1)), "{receipt}");
+        assert_eq!((&receipt["pulled"], &receipt["failed"]), (&json!(0), &json!(0)), "{receipt}");
+        assert_eq!(receipt["journal"], Value::Null, "nothing was begun: {receipt}");
         assert!(receipt.to_string().contains(why), "{why}: {receipt}");
     }
     assert_eq!(list(), before);

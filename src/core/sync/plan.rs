@@ -278,6 +278,18 @@ pub(super) fn note_writes(decisions: &mut [Decision], wrote: Vec<Wrote>) {
     }
 }
 
+/// It is left to somebody else, for its file cannot be written.
+pub(super) fn cannot(decision: &mut Decision, problem: Wrote) {
+    match problem {
+        Wrote::MovedOn(reason) => {
+            decision.drop_it(reason);
+            decision.change.result = ChangeResult::MovedOn;
+        }
+        Wrote::Failed(reason) => decision.drop_it(format!("its file cannot be written: {reason}")),
+        Wrote::Done(_) | Wrote::Made(..) => {}
+    }
+}
+
 /// Why a file was not written, or cannot be.
 pub(super) fn note_problem(change: &mut Change, problem: Option<Wrote>, but: &str) {
     match problem {
