@@ -27,7 +27,7 @@ use std::{
 };
 
 pub use displaced::Displaced;
-pub use make::{check_create, check_create_all, check_held, create, create_all, create_folder, create_init, move_to};
+pub use make::{check_create, check_create_all, check_held, check_move, create, create_all, create_folder, create_init, move_to};
 pub use names::{NameError, ScriptFile, check_name};
 pub use place::{Rules, Sources};
 pub use remove::{Removed, removable, remove, remove_empty_folder, restore};

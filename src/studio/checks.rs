@@ -44,8 +44,8 @@ impl Worker {
                 }
             }
             FileWrite::Move { path, base, folder: within, name, class, .. } => {
-                files::removable(sources, &folder.join(path), *base)?;
-                files::check_create(sources, &folder.join(within), name, script_file(class))?;
+                let to = (&*folder.join(within), &**name, script_file(class));
+                files::check_move(sources, &folder.join(path), *base, to)?;
             }
             FileWrite::Create { name, .. } | FileWrite::Folder { name, .. } => files::check_name(name)?,
             FileWrite::Instance { folder: within, expect, node, .. } => {
