@@ -23,6 +23,7 @@ mod isolate;
 mod jsonc;
 mod mirror;
 mod models;
+mod movable;
 #[cfg_attr(
     any(target_os = "linux", target_os = "android"),
     expect(dead_code, reason = "what other systems use is compiled everywhere, so that it stays whole")
@@ -198,6 +199,17 @@ impl ServeSession {
     /// In words: some of it comes from something else.
     pub fn own_files(&self, id: NodeId) -> Option<Result<OwnFiles, String>> {
         OwnFiles::of(&self.board.state.read(), &self.looker(), wire::referent(id))
+    }
+
+    /// The scripts of an instance and all below it with their files, if it can be moved with the
+    /// folder at `path`, relative to the project.
+    ///
+    /// # Errors
+    /// In words: what hangs on the folder's name.
+    pub fn scripts_of_folder(&self, id: NodeId, path: &str) -> Result<Vec<(PathBuf, TextHash)>, String> {
+        let (state, looker) = (self.board.state.read(), self.looker());
+        let path = looker.absolute(Path::new(path));
+        movable::scripts_of_folder(&state, &looker, &self.board.roots.read(), wire::referent(id), &path)
     }
 
     /// The files that would stand for what was made in Studio.

@@ -7,7 +7,10 @@ use super::{
     writes::{problem, script_file},
 };
 use crate::{
-    core::sync::{FileWrite, Wrote},
+    core::{
+        ids::NodeId,
+        sync::{FileWrite, Wrote},
+    },
     files::{self, Sources, WriteError},
 };
 
@@ -47,6 +50,12 @@ impl Worker {
                 let to = (&*folder.join(within), &**name, script_file(class));
                 files::check_move(sources, &folder.join(path), *base, to)?;
             }
+            FileWrite::MoveFolder { id, path, folder: within, name } => {
+                if let Some(wrote) = self.check_folder(sources, *id, path)? {
+                    return Ok(Some(wrote));
+                }
+                files::check_move_folder(sources, &folder.join(path), (&folder.join(within), name))?;
+            }
             FileWrite::Create { name, .. } | FileWrite::Folder { name, .. } => files::check_name(name)?,
             FileWrite::Instance { folder: within, expect, node, .. } => {
                 files::check_name(expect.name.as_deref().unwrap_or_default())?;
@@ -58,6 +67,18 @@ impl Worker {
             }
         }
         Ok(None)
+    }
+}
+
+impl Worker {
+    /// Why the folder of `id` may not be moved: what lies in it is not what the tree has.
+    pub(super) fn check_folder(&self, sources: &Sources, id: NodeId, path: &str) -> Result<Option<Wrote>, WriteError> {
+        match self.session.scripts_of_folder(id, path) {
+            Ok(scripts) => {
+                scripts.iter().try_for_each(|(file, hash)| files::check_held(sources, file, *hash)).map(|()| None)
+            }
+            Err(reason) => Ok(Some(Wrote::Failed(reason))),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::work::Worker;
 use crate::{
     core::{
+        ids::NodeId,
         sync::{FileWrite, Wrote},
         text::ScriptText,
     },
@@ -44,6 +45,22 @@ impl Worker {
         }
     }
 
+    fn move_folder(
+        &self,
+        (id, path): (NodeId, &str),
+        (to, name): (&str, &str),
+        batch: &mut Batch,
+    ) -> Result<Wrote, WriteError> {
+        let (folder, sources) = (self.session.project().folder.clone(), self.session.sources());
+        if let Some(problem) = self.check_folder(&sources, id, path)? {
+            return Ok(problem);
+        }
+        let (path, to) = (folder.join(path), folder.join(to));
+        let new = files::move_folder(&sources, &path, (&to, name))?;
+        batch.written.extend([path, to]);
+        Ok(Wrote::Made(below(&folder, &new), None))
+    }
+
     fn write_one(&self, write: FileWrite, batch: &mut Batch) -> Result<Wrote, WriteError> {
         let folder = self.session.project().folder.clone();
         let sources = self.session.sources();
@@ -81,6 +98,7 @@ impl Worker {
                 }
                 Err(reason) => Ok(Wrote::Failed(reason)),
             },
+            FileWrite::MoveFolder { id, path, folder: to, name } => self.move_folder((id, &path), (&to, &name), batch),
             FileWrite::Folder { folder: within, name } => {
                 let path = files::create_folder(&sources, &folder.join(within), &name)?;
                 self.read_again(std::slice::from_ref(&path));

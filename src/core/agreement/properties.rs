@@ -163,7 +163,27 @@ impl Settled {
         }
     }
 
-    fn agree(&mut self, id: NodeId, text: Text) {
+    /// What was at `from`, and all below it, is at `to`. `node` gives the node of a key.
+    pub fn moved(&mut self, from: &InstanceKey, to: &InstanceKey, node: impl Fn(&InstanceKey) -> Option<NodeId>) {
+        let old: Vec<InstanceKey> = self.gone.keys().filter(|key| key.is_within(from)).cloned().collect();
+        for key in old {
+            let Some((new, standing)) = key.moved(from, to).zip(self.gone.remove(&key)) else { continue };
+            self.gone_news.insert(key);
+            match node(&new) {
+                Some(id) if self.bases.contains_key(&id) => {}
+                Some(id) => {
+                    self.bases.insert(id, standing);
+                    self.news.insert(id);
+                }
+                None => {
+                    self.gone.insert(new.clone(), standing);
+                    self.gone_news.insert(new);
+                }
+            }
+        }
+    }
+
+    fn agree(&mut self, id: NodeId, text: Text, picture: &Picture) {
         if self.unconfirmed.get(&id) == Some(&text) {
             self.unconfirmed.remove(&id);
         }

@@ -88,7 +88,7 @@ impl Run {
             extras.extend(extra.map(|extra| (decisions.len(), extra)));
             decisions.push(decision);
         }
-        renames::find(&mut decisions, &extras);
+        renames::find(&mut decisions, &extras, agreement);
         decisions.iter_mut().for_each(Decision::check_size);
         removals::ask_for_many(&mut decisions, &self.rules);
         decisions.retain(|decision| scope::is_in(self.args.paths.as_deref(), &decision.change));

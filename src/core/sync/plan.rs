@@ -96,7 +96,7 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. } | FileWrite::Move { text, .. }) => {
             text.as_deref().map(TextHash::of)
         }
-        Some(FileWrite::Remove { .. } | FileWrite::Folder { .. } | FileWrite::Instance { .. }) => None,
+        Some(_) => None,
         None => *disk_hash,
     };
     let below = match &decision.op {
