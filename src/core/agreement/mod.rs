@@ -319,7 +319,7 @@ impl Agreement {
                 self.agree(id, compared.hash);
             }
         }
-        self.settled.confirm(comparison.properties, properties);
+        self.settled.confirm(comparison.properties, &self.picture, properties);
     }
 }
 
