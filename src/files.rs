@@ -12,6 +12,7 @@
 
 pub(crate) mod displaced;
 mod exchange;
+mod folders;
 mod lines;
 mod make;
 mod names;
@@ -27,7 +28,10 @@ use std::{
 };
 
 pub use displaced::Displaced;
-pub use make::{check_create, check_held, create, create_all, create_folder, create_init, move_to};
+pub use folders::{check_move_folder, move_folder};
+pub use make::{
+    check_create, check_create_all, check_held, check_move, create, create_all, create_folder, create_init, move_to,
+};
 pub use names::{NameError, ScriptFile, check_name};
 pub use place::{Rules, Sources};
 pub use remove::{Removed, removable, remove, remove_empty_folder, restore};

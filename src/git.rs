@@ -15,7 +15,10 @@ use std::{
     time::Duration,
 };
 
-use crate::core::{sync::Version, text::TextHash};
+use crate::core::{
+    sync::{Asked, Version},
+    text::TextHash,
+};
 
 /// How long git may take for each of its two answers. What comes later is not known.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -46,18 +49,21 @@ impl Default for Git {
 }
 
 impl Git {
-    /// Which of `versions`, whose paths are relative to `folder`, their files had in an earlier
+    /// Which of the texts, whose paths are relative to `folder`, their files had in an earlier
     /// commit. Without git, or a repository, none.
-    pub fn earlier(&self, folder: &Path, versions: &[Version]) -> BTreeSet<Version> {
-        let known = self.objects(folder, versions.iter().map(|version| version.hash));
-        let asked: Vec<&Version> =
-            versions.iter().filter(|version| known.contains(&version.hash) && is_below(&version.path)).collect();
+    /// A file is looked for in every form of its text.
+    pub fn earlier(&self, folder: &Path, asked: &[Asked]) -> BTreeSet<Version> {
+        let known = self.objects(folder, asked.iter().flat_map(forms));
+        let is_known = |asked: &&Asked| forms(asked).any(|form| known.contains(&form)) && is_below(&asked.version.path);
+        let asked: Vec<&Asked> = asked.iter().filter(is_known).collect();
         if asked.is_empty() {
             return BTreeSet::new();
         }
-        let history = self.history(folder, asked.iter().map(|version| version.path.as_str()));
-        let had = |version: &&Version| history.get(&version.path).is_some_and(|all| all.contains(&version.hash));
-        asked.into_iter().filter(had).cloned().collect()
+        let history = self.history(folder, asked.iter().map(|asked| asked.version.path.as_str()));
+        let had = |asked: &&Asked| {
+            history.get(&asked.version.path).is_some_and(|all| forms(asked).any(|form| all.contains(&form)))
+        };
+        asked.into_iter().filter(had).map(|asked| asked.version.clone()).collect()
     }
 
     /// Which texts git has at all: one look, whatever the history's length.
@@ -156,6 +162,10 @@ impl Git {
         let _ = child.wait();
         String::from_utf8(bytes.ok()?.ok()?).ok()
     }
+}
+
+fn forms(asked: &Asked) -> impl Iterator<Item = TextHash> {
+    std::iter::once(asked.version.hash).chain(asked.forms.iter().copied())
 }
 
 /// One line, and inside the folder.

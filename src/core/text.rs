@@ -57,6 +57,11 @@ impl TextHash {
         Self::of_normalised(&normalised(raw))
     }
 
+    /// What git calls a file that holds exactly this.
+    pub fn of_exactly(text: &str) -> Self {
+        Self::of_normalised(text)
+    }
+
     fn of_normalised(text: &str) -> Self {
         let mut sha = Sha1::new();
         sha.update(format!("blob {}\0", text.len()));

@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Displaced, Scratch, ScriptFile, Sources, WriteError, decide, exchange, lines, names, remove};
+use super::{
+    Displaced, Scratch, ScriptFile, Sources, WriteError, decide, exchange, lines, names, removable, remove, restore,
+};
 use crate::core::text::{ScriptText, TextHash};
 
 /// Make a script of that name in `folder`.
@@ -39,11 +41,47 @@ pub fn move_to(
     text: &ScriptText,
 ) -> Result<(PathBuf, Displaced), WriteError> {
     let held = decide(&sources.file(path)?, base)?;
-    let new = free_place(sources, folder, name, kind)?;
+    let (new, is_own) = place_of_moved(sources, path, (folder, name, kind))?;
     let scratch = Scratch::write(&new, lines::render(&held, text).as_bytes(), None)?;
-    exchange::place_new(&scratch.0, &new).map_err(|error| WriteError::io(&new, error))?;
+    let place = || exchange::place_new(&scratch.0, &new).map_err(|error| WriteError::io(&new, error));
+    if is_own {
+        let removed = remove(sources, path, base)?;
+        place().or_else(|error| restore(sources, path, &removed.held).and(Err(error)))?;
+        return Ok((new, removed.displaced));
+    }
+    place()?;
     let removed = remove(sources, path, base)?;
     Ok((new, removed.displaced))
+}
+
+/// Whether [`move_to`] would find nothing in its way now.
+///
+/// # Errors
+/// What is in its way.
+pub fn check_move(
+    sources: &Sources,
+    path: &Path,
+    base: TextHash,
+    to: (&Path, &str, ScriptFile),
+) -> Result<(), WriteError> {
+    removable(sources, path, base)?;
+    place_of_moved(sources, path, to).map(drop)
+}
+
+/// Where the script at `path` goes, and whether nothing but its own file is in the way there: it gets
+/// the same name in letters of another size, say. Some file systems do not tell those apart, so then
+/// the old file goes first.
+fn place_of_moved(
+    sources: &Sources,
+    path: &Path,
+    (folder, name, kind): (&Path, &str, ScriptFile),
+) -> Result<(PathBuf, bool), WriteError> {
+    let stays = path.parent().is_some_and(|old| sources.folder(old).ok() == sources.folder(folder).ok());
+    let own = path.file_name().and_then(|own| own.to_str()).filter(|_| stays);
+    match free_place(sources, folder, name, kind) {
+        Err(WriteError::Exists(_)) if own.is_some() => Ok((free_place_but(sources, folder, (name, kind), own)?, true)),
+        free => Ok((free?, false)),
+    }
 }
 
 /// Make a script that others lie below: the `init` file of the folder `name` in `folder`, which is
@@ -100,13 +138,8 @@ pub fn create_all(
     name: &str,
     files: &[(PathBuf, Option<Vec<u8>>)],
 ) -> Result<Vec<PathBuf>, WriteError> {
+    check_create_all(sources, folder, name, files)?;
     let folder = sources.folder(folder)?;
-    for (path, _) in files.iter().filter(|(path, _)| path.components().count() == 1) {
-        let file_name = path.to_string_lossy();
-        if names::is_taken(&folder, &file_name, name).map_err(|error| WriteError::io(&folder, error))? {
-            return Err(WriteError::Exists(folder.join(path)));
-        }
-    }
     let mut made: Vec<Made<'_>> = Vec::new();
     for (path, bytes) in files {
         let path = folder.join(path);
@@ -123,6 +156,26 @@ pub fn create_all(
         made.push((path, bytes.as_deref()));
     }
     Ok(made.into_iter().map(|(path, _)| path).collect())
+}
+
+/// Whether [`create_all`] would find nothing in its way now.
+///
+/// # Errors
+/// What is in its way.
+pub fn check_create_all(
+    sources: &Sources,
+    folder: &Path,
+    name: &str,
+    files: &[(PathBuf, Option<Vec<u8>>)],
+) -> Result<(), WriteError> {
+    let folder = sources.folder(folder)?;
+    for (path, _) in files.iter().filter(|(path, _)| path.components().count() == 1) {
+        let file_name = path.to_string_lossy();
+        if names::is_taken(&folder, &file_name, name).map_err(|error| WriteError::io(&folder, error))? {
+            return Err(WriteError::Exists(folder.join(path)));
+        }
+    }
+    Ok(())
 }
 
 /// A file that was made a moment ago, with what it holds, or a folder.
@@ -170,11 +223,21 @@ pub fn check_held(sources: &Sources, path: &Path, base: TextHash) -> Result<(), 
 }
 
 fn free_place(sources: &Sources, folder: &Path, name: &str, kind: ScriptFile) -> Result<PathBuf, WriteError> {
+    free_place_but(sources, folder, (name, kind), None)
+}
+
+/// The same where the file `own` is not in the way.
+fn free_place_but(
+    sources: &Sources,
+    folder: &Path,
+    (name, kind): (&str, ScriptFile),
+    own: Option<&str>,
+) -> Result<PathBuf, WriteError> {
     let file_name = names::file_name(name, kind)?;
     sources.reads_back(&folder.join(&file_name), name, kind)?;
     let folder = sources.folder(folder)?;
     let path = folder.join(&file_name);
-    if names::is_taken(&folder, &file_name, name).map_err(|error| WriteError::io(&folder, error))? {
+    if names::is_taken_but(&folder, &file_name, name, own).map_err(|error| WriteError::io(&folder, error))? {
         return Err(WriteError::Exists(path));
     }
     Ok(path)

@@ -87,9 +87,18 @@ pub(super) fn init_name(kind: ScriptFile) -> String {
 /// Whether the new file would stand beside another of the same instance name, or one that differs
 /// in the size of letters only.
 pub(super) fn is_taken(folder: &Path, file_name: &str, name: &str) -> io::Result<bool> {
+    is_taken_but(folder, file_name, name, None)
+}
+
+/// The same for a file that takes the place of `own`.
+pub(super) fn is_taken_but(folder: &Path, file_name: &str, name: &str, own: Option<&str>) -> io::Result<bool> {
     let (file_name, name) = (file_name.to_lowercase(), name.to_lowercase());
     for entry in fs::read_dir(folder)? {
-        let other = entry?.file_name().to_string_lossy().to_lowercase();
+        let other = entry?.file_name();
+        if own.is_some_and(|own| other == own) {
+            continue;
+        }
+        let other = other.to_string_lossy().to_lowercase();
         let twin = other.strip_prefix(&name).is_some_and(|rest| {
             rest.is_empty()
                 || KINDS.iter().any(|kind| [".lua", ".luau"].iter().any(|end| rest == format!("{kind}{end}")))

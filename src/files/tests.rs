@@ -1,6 +1,7 @@
 //! The writer against an editor that does not wait for it.
 #![expect(clippy::disallowed_methods, reason = "an editor is not the server")]
 
+mod folders;
 mod make;
 mod removal;
 

@@ -71,9 +71,9 @@ impl Repository {
     }
 
     fn earlier(&self, folder: &str, versions: &[(&str, &str)]) -> Vec<(String, bool)> {
-        let versions: Vec<Version> = versions.iter().map(|(path, text)| version(path, text)).collect();
-        let found = Git::default().earlier(&self.path().join(folder), &versions);
-        versions.into_iter().map(|version| (version.path.clone(), found.contains(&version))).collect()
+        let asked: Vec<Asked> = versions.iter().map(|(path, text)| asked(path, text)).collect();
+        let found = Git::default().earlier(&self.path().join(folder), &asked);
+        asked.into_iter().map(|asked| (asked.version.path.clone(), found.contains(&asked.version))).collect()
     }
 
     fn had(&self, path: &str, text: &str) -> bool {
@@ -81,8 +81,22 @@ impl Repository {
     }
 }
 
-fn version(path: &str, text: &str) -> Version {
-    Version { path: path.to_owned(), hash: TextHash::of(text) }
+fn asked(path: &str, text: &str) -> Asked {
+    Version { path: path.to_owned(), hash: TextHash::of(text) }.ask(text)
+}
+
+#[test]
+fn a_text_is_found_whatever_the_line_endings_that_it_was_committed_with() {
+    let Some(repository) = Repository::new() else { return };
+    repository.git(&["config", "core.autocrlf", "false"]);
+    let committed = ["return 1\r\n-- a\r\n", "\u{feff}return 2\n", "\u{feff}return 3\r\n-- b\r\n", "return 4\n"];
+    for text in committed {
+        repository.commit("a.luau", text);
+    }
+    for text in ["return 1\n-- a\n", "return 2\n", "return 3\n-- b\n", "return 4\n"] {
+        assert!(repository.had("a.luau", text), "{text:?}");
+    }
+    assert!(!repository.had("a.luau", "return 1\n-- b\n"));
 }
 
 #[test]
@@ -147,7 +161,7 @@ fn odd_paths_are_no_options_and_no_patterns() {
 #[test]
 fn without_git_a_repository_or_an_answer_nothing_is_known() {
     let folder = tempfile::tempdir().expect("a folder");
-    let wanted = [version("a.luau", "one")];
+    let wanted = [asked("a.luau", "one")];
     let absent = Git { program: "/there/is/no/such/git".into(), ..Git::default() };
     assert!(absent.earlier(folder.path(), &wanted).is_empty());
     assert!(Git::default().earlier(folder.path(), &wanted).is_empty());
@@ -235,5 +249,5 @@ fn a_git_that_hangs_is_not_waited_for() {
     fs::write(&program, "#!/bin/sh\nexec sleep 600\n").expect("written");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it may run");
     let hangs = Git { program: program.into(), patience: Duration::from_millis(50) };
-    assert!(hangs.earlier(folder.path(), &[version("a.luau", "one")]).is_empty());
+    assert!(hangs.earlier(folder.path(), &[asked("a.luau", "one")]).is_empty());
 }

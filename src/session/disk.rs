@@ -70,9 +70,24 @@ pub(super) enum What {
 /// Look at `path`. Reads no contents.
 pub(super) fn look(path: &Path) -> Seen {
     match fs::symlink_metadata(path) {
+        // Some file systems find a file under another spelling too; it is not there under this one.
+        Ok(metadata) if cfg!(any(windows, target_vendor = "apple")) && !metadata.is_symlink() && is_respelled(path) => {
+            Seen { what: What::Nothing, link: None }
+        }
         Ok(metadata) => judge(path, &metadata),
         Err(error) => Seen { what: missing(&error), link: None },
     }
+}
+
+/// What is at `path` has that name in letters of another size.
+fn is_respelled(path: &Path) -> bool {
+    let real = fs::canonicalize(path);
+    let names = real.as_ref().ok().and_then(|real| real.file_name()).zip(path.file_name());
+    names.is_some_and(|(real, spelled)| is_other_case(&real.to_string_lossy(), &spelled.to_string_lossy()))
+}
+
+fn is_other_case(one: &str, other: &str) -> bool {
+    one != other && one.to_lowercase() == other.to_lowercase()
 }
 
 /// The same for one that its folder lists.
@@ -109,7 +124,7 @@ fn classify(metadata: &Metadata) -> What {
     if metadata.is_dir() {
         What::Folder
     } else if !metadata.is_file() {
-        What::Unfit("neither a file nor a folder; skipped".to_owned())
+        What::Unfit("neither a file nor a folder".to_owned())
     } else if metadata.len() > MAX_FILE_BYTES {
         What::Unfit(too_large())
     } else {
@@ -118,7 +133,7 @@ fn classify(metadata: &Metadata) -> What {
 }
 
 fn too_large() -> String {
-    format!("larger than {} MiB; skipped", MAX_FILE_BYTES >> 20)
+    format!("larger than {} MiB", MAX_FILE_BYTES >> 20)
 }
 
 /// A file's contents and the stamp they belong to.
@@ -179,4 +194,15 @@ pub(super) fn normal(path: &Path) -> PathBuf {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_there_only_as_it_is_spelled() {
+        assert!(is_other_case("Foo.luau", "foo.luau") && is_other_case("\u{c9}t\u{e9}", "\u{e9}t\u{e9}"));
+        assert!(!is_other_case("Foo.luau", "Foo.luau") && !is_other_case("FOO~1.LUA", "foo.luau"));
+    }
 }

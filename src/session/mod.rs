@@ -23,6 +23,7 @@ mod isolate;
 mod jsonc;
 mod mirror;
 mod models;
+mod movable;
 #[cfg_attr(
     any(target_os = "linux", target_os = "android"),
     expect(dead_code, reason = "what other systems use is compiled everywhere, so that it stays whole")
@@ -53,9 +54,10 @@ mod writable;
 mod tests;
 
 use std::{
+    collections::HashSet,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Instant,
@@ -77,6 +79,7 @@ use crate::{
     core::{
         ids::{NodeId, TreeId},
         protocol::{NewNode, Node},
+        text::TextHash,
     },
     files::Sources,
 };
@@ -87,6 +90,8 @@ pub struct ServeSession {
     board: Arc<Board>,
     commands: Sender<Command>,
     write_outside: AtomicBool,
+    /// Texts that were written for somebody else than the disk's own people.
+    written: Mutex<HashSet<TextHash>>,
 }
 
 impl ServeSession {
@@ -100,7 +105,13 @@ impl ServeSession {
 
     fn start_with(path: &Path, signals: run::Signals) -> Result<Arc<Self>, SessionError> {
         let (board, commands) = run::start(path, signals)?;
-        Ok(Arc::new(Self { id: SessionId::new(), board, commands, write_outside: AtomicBool::new(false) }))
+        Ok(Arc::new(Self {
+            id: SessionId::new(),
+            board,
+            commands,
+            write_outside: AtomicBool::new(false),
+            written: Mutex::default(),
+        }))
     }
 
     /// The session's id in Rojo's protocol.
@@ -190,6 +201,17 @@ impl ServeSession {
         OwnFiles::of(&self.board.state.read(), &self.looker(), wire::referent(id))
     }
 
+    /// The scripts of an instance and all below it with their files, if it can be moved with the
+    /// folder at `path`, relative to the project.
+    ///
+    /// # Errors
+    /// In words: what hangs on the folder's name.
+    pub fn scripts_of_folder(&self, id: NodeId, path: &str) -> Result<Vec<(PathBuf, TextHash)>, String> {
+        let (state, looker) = (self.board.state.read(), self.looker());
+        let path = looker.absolute(Path::new(path));
+        movable::scripts_of_folder(&state, &looker, &self.board.roots.read(), wire::referent(id), &path)
+    }
+
     /// The files that would stand for what was made in Studio.
     ///
     /// # Errors
@@ -216,6 +238,22 @@ impl ServeSession {
     /// far as the history reaches.
     pub fn text_moved(&self, id: NodeId, since: Instant, seen: u32) -> bool {
         self.board.state.read().text_moved(wire::referent(id), since, seen)
+    }
+
+    /// Whether the script at `path`, relative to the project, had a text with this hash while it was
+    /// served, before the one that it has now. A text that was only written there for Studio proves
+    /// nothing.
+    pub fn had(&self, path: &str, hash: TextHash) -> bool {
+        if self.written.lock().unwrap_or_else(PoisonError::into_inner).contains(&hash) {
+            return false;
+        }
+        let state = self.board.state.read();
+        self.looker().at_file(&state.tree, path).into_iter().any(|id| state.had(id, hash))
+    }
+
+    /// This text was written to a file by a sync.
+    pub fn note_written(&self, hash: TextHash) {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner).insert(hash);
     }
 
     /// Where files of the project may be written, and which new ones would be read back as meant.

@@ -14,7 +14,11 @@ use rbx_dom_weak::{
     ustr,
 };
 
-use super::refs::{self, Pointers};
+use super::{
+    refs::{self, Pointers},
+    wire,
+};
+use crate::core::text::TextHash;
 
 /// What to make of the tree.
 #[derive(Debug, Default)]
@@ -50,6 +54,8 @@ pub(super) struct Update {
     pub properties: UstrMap<Option<Variant>>,
     /// Whether unknown children are left alone has changed.
     pub ignore_unknown: bool,
+    /// The text that it had, where it is a script that has another now.
+    pub text_before: Option<TextHash>,
 }
 
 impl Applied {
@@ -295,6 +301,7 @@ impl Run<'_> {
                 class: (snapshot.class_name != instance.class_name()).then_some(snapshot.class_name),
                 properties: changed(instance.properties(), &properties),
                 ignore_unknown: ignore_changed.contains(&id),
+                text_before: None,
             };
             self.commit(update);
         }
@@ -309,7 +316,7 @@ impl Run<'_> {
                 continue;
             }
             let properties = UstrMap::from_iter([(property, value)]);
-            self.commit(Update { id, name: None, class: None, properties, ignore_unknown: false });
+            self.commit(Update { id, name: None, class: None, properties, ignore_unknown: false, text_before: None });
         }
     }
 
@@ -318,7 +325,7 @@ impl Run<'_> {
         let target = UstrMap::from_iter([(ustr("Source"), Variant::String(text))]);
         let properties = target.into_iter().filter(|(key, value)| instance.properties().get(key) != Some(value));
         let properties = properties.map(|(key, value)| (key, Some(value))).collect();
-        self.commit(Update { id, name: None, class: None, properties, ignore_unknown: false });
+        self.commit(Update { id, name: None, class: None, properties, ignore_unknown: false, text_before: None });
     }
 
     fn set(&mut self, id: Ref, property: Ustr, value: Option<Variant>) {
@@ -330,9 +337,13 @@ impl Run<'_> {
         }
     }
 
-    fn commit(&mut self, update: Update) {
+    fn commit(&mut self, mut update: Update) {
         if update.name.is_none() && update.class.is_none() && update.properties.is_empty() && !update.ignore_unknown {
             return;
+        }
+        if update.properties.contains_key(&ustr("Source")) {
+            let before = self.tree.get_instance(update.id);
+            update.text_before = before.and_then(|instance| wire::source(&instance)).map(TextHash::of);
         }
         if let Some(mut instance) = self.tree.get_instance_mut(update.id) {
             if let Some(name) = &update.name {

@@ -27,6 +27,9 @@ const HISTORY_MESSAGES: usize = 4096;
 /// How many bytes those changes may hold together, roughly. The newest is kept whatever its size.
 const HISTORY_BYTES: usize = 64 << 20;
 
+/// How many earlier texts of a script are remembered, by their hashes.
+const EARLIER_TEXTS: usize = 64;
+
 /// A lock that a panic does not close: whoever holds it next finds the last state, and the loop
 /// answers every panic with a full rescan.
 #[derive(Debug, Default)]
@@ -52,6 +55,8 @@ pub(super) struct State {
     pub cursor: u32,
     pointers: Pointers,
     hashes: Hashes,
+    /// The texts that scripts had before, newest last.
+    earlier: HashMap<Ref, VecDeque<TextHash>>,
     history: VecDeque<(usize, Arc<Message>)>,
     history_bytes: usize,
 }
@@ -63,7 +68,8 @@ impl State {
         let mut pointers = Pointers::default();
         let id = tree.get_root_id();
         reconcile::apply(&mut tree, &mut pointers, Wanted { replaced: vec![(id, Some(root))], ..Wanted::default() });
-        Self { tree, cursor: 0, pointers, hashes: Hashes::default(), history: VecDeque::new(), history_bytes: 0 }
+        let (hashes, earlier) = (Hashes::default(), HashMap::new());
+        Self { tree, cursor: 0, pointers, hashes, earlier, history: VecDeque::new(), history_bytes: 0 }
     }
 
     /// Change the tree; a change that changes nothing makes no message.
@@ -73,6 +79,7 @@ impl State {
             return None;
         }
         self.hashes.forget(&applied);
+        self.note_texts(&applied);
         self.cursor = self.cursor.checked_add(1).expect("four thousand million changes in one session");
         let message = Arc::new(Message {
             cursor: self.cursor,
@@ -88,6 +95,24 @@ impl State {
     /// The hash of a script's text.
     pub fn hash(&self, instance: InstanceWithMeta<'_>) -> Option<TextHash> {
         self.hashes.of(instance)
+    }
+
+    /// The script `id` had a text with this hash before it got the one that it has.
+    pub fn had(&self, id: Ref, hash: TextHash) -> bool {
+        self.earlier.get(&id).is_some_and(|texts| texts.contains(&hash))
+    }
+
+    fn note_texts(&mut self, applied: &Applied) {
+        for id in &applied.gone {
+            self.earlier.remove(id);
+        }
+        for (id, before) in applied.updated.iter().filter_map(|update| Some((update.id, update.text_before?))) {
+            let texts = self.earlier.entry(id).or_default();
+            texts.push_back(before);
+            if texts.len() > EARLIER_TEXTS {
+                texts.pop_front();
+            }
+        }
     }
 
     pub fn since(&self, cursor: u32) -> Result<MessageBatch, CursorGone> {

@@ -60,42 +60,56 @@ impl Mirror {
             }
             None => _ = self.links.remove(path),
         }
+        // What stands in the place of something else proves no deletion.
+        let is_kept = match seen.what {
+            What::Unfit(_) => self.holds(path),
+            What::Folder => self.is_script_file(path),
+            What::Nothing => seen.link.is_some() && self.is_script_file(path),
+            What::File(_) => false,
+        };
         match self.fit(path, seen) {
             Ok(Some((What::File(stamp), _))) => self.visit_file(path, stamp, within, reader, changes),
             Ok(Some((_, real))) => self.visit_folder(path, real, within, reader, changes),
             Ok(None) => self.leave(path, changes),
+            Err(problem) if is_kept => self.refuse(path, &problem),
             Err(problem) => {
-                self.problems.insert(path.to_path_buf(), problem);
+                self.problems.insert(path.to_path_buf(), format!("{problem}; skipped"));
                 self.leave(path, changes);
             }
         }
+    }
+
+    /// We hold a script's file there.
+    fn is_script_file(&self, path: &Path) -> bool {
+        is_script(path) && self.entries.file(path).is_some()
     }
 
     /// Whether to serve what was seen: `Ok(None)` if there is nothing that matters, an error if
     /// it cannot be served. With it, where a folder really is.
     fn fit(&self, path: &Path, seen: Seen) -> Result<Option<(What, PathBuf)>, String> {
         if path.to_str().is_none() {
-            return Err("the name is not UTF-8; skipped".to_owned());
+            return Err("the name is not UTF-8".to_owned());
         }
         if self.roots.ignores(path) {
             return Ok(None);
         }
         match seen.what {
-            What::Nothing if seen.link.is_some() => Err("the link leads nowhere; skipped".to_owned()),
+            What::Nothing if seen.link.is_some() => Err("the link leads nowhere".to_owned()),
             What::Nothing => Ok(None),
             What::Unfit(reason) => Err(reason),
             What::File(_) if !self.roots.wants_file(path) => Ok(None),
             What::File(stamp) => Ok(Some((What::File(stamp), PathBuf::new()))),
+            What::Folder if self.is_script_file(path) => Err("a folder stands in the file's place".to_owned()),
             What::Folder => {
                 let above = path.ancestors().skip(1).map_while(|above| self.entries.folder(above));
                 let above: Vec<&PathBuf> = above.map(|folder| &folder.real).collect();
                 if above.len() >= MAX_DEPTH {
-                    return Err(format!("more than {MAX_DEPTH} folders deep; skipped"));
+                    return Err(format!("more than {MAX_DEPTH} folders deep"));
                 }
                 let real = seen.link.or_else(|| Some(above.first()?.join(path.file_name()?)));
                 let real = real.or_else(|| fs::canonicalize(path).ok()).unwrap_or_else(|| path.to_path_buf());
                 if above.iter().any(|above| above.starts_with(&real)) {
-                    return Err("the link leads to a folder that it lies in; skipped".to_owned());
+                    return Err("the link leads to a folder that it lies in".to_owned());
                 }
                 Ok(Some((What::Folder, real)))
             }

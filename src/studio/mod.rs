@@ -1,5 +1,6 @@
 //! The Studio link: WebSockets on `/api/mcp/stream`, and the task that owns the bridge.
 
+mod checks;
 mod effects;
 mod hub;
 mod link;

@@ -1,7 +1,7 @@
 //! What runs do outside the core: the store, merges, files. Everything here blocks.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::{Arc, mpsc},
     time::Duration,
 };
@@ -14,7 +14,7 @@ use crate::{
         journal::Entry,
         merge::{self, Merge, Side},
         paths::InstanceKey,
-        sync::{Begun, ChangeResult, Cleared, Draft, MergeJob, Merged, Recalled, Undo},
+        sync::{Asked, Begun, ChangeResult, Cleared, Draft, MergeJob, Merged, Recalled, Undo, Version},
         text::{ScriptText, TextHash},
     },
     git::Git,
@@ -44,16 +44,24 @@ impl Worker {
             Work::Merge(jobs) => Worked::Merged(jobs.into_iter().map(|job| self.merge(job)).collect()),
             Work::Begin(draft) => Worked::Begun(self.begin(draft)),
             Work::Recall { place, undo } => Worked::Recalled(self.recall(&place, &undo)),
-            Work::History(versions) => {
-                let folder = self.session.project().folder.clone();
-                Worked::History(Git::default().earlier(&folder, &versions))
-            }
-            Work::Check(writes) => Worked::Checked(writes.into_iter().map(|write| self.check(write)).collect()),
+            Work::History(asked) => Worked::History(self.earlier(asked)),
+            Work::Check(writes) => Worked::Checked(self.check(&writes)),
             Work::Write(writes) => Worked::Written(self.write(writes)),
             Work::Conclude { place, news, journal, entry } => {
                 Worked::Concluded(self.conclude(&place, &news, journal, &entry))
             }
         }
+    }
+
+    /// Which of the texts their files had before: while they were served, or as git knows.
+    fn earlier(&self, asked: Vec<Asked>) -> BTreeSet<Version> {
+        let had = |asked: &Asked| self.session.had(&asked.version.path, asked.version.hash);
+        let (earlier, unknown): (Vec<Asked>, Vec<Asked>) = asked.into_iter().partition(had);
+        let mut earlier = BTreeSet::from_iter(earlier.into_iter().map(|asked| asked.version));
+        if !unknown.is_empty() {
+            earlier.extend(Git::default().earlier(&self.session.project().folder, &unknown));
+        }
+        earlier
     }
 
     /// Runs in a place of which nobody saw the end, oldest first. A store that fails knows none.

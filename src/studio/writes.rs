@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::work::Worker;
 use crate::{
     core::{
+        ids::NodeId,
         sync::{FileWrite, Wrote},
         text::ScriptText,
     },
@@ -21,34 +22,19 @@ struct Batch {
 impl Worker {
     pub(super) fn write(&self, writes: Vec<FileWrite>) -> Vec<Wrote> {
         let mut batch = Batch::default();
-        let wrote = writes
+        let wrote: Vec<Wrote> = writes
             .into_iter()
             .map(|write| self.write_one(write, &mut batch).unwrap_or_else(|error| problem(&error)))
             .collect();
+        for wrote in &wrote {
+            if let Wrote::Done(Some(hash)) | Wrote::Made(_, Some(hash)) = wrote {
+                self.session.note_written(*hash);
+            }
+        }
         // The tree holds what was written before the run goes on.
         self.read_again(&batch.written);
         tokio::spawn(files::displaced::let_go(batch.displaced));
         wrote
-    }
-
-    /// Why a write would not be done now. What is to lie in a folder that is not there yet is not
-    /// looked at.
-    pub(super) fn check(&self, write: FileWrite) -> Option<Wrote> {
-        let folder = self.session.project().folder.clone();
-        let sources = self.session.sources();
-        let checked = match write {
-            FileWrite::Replace { path, base, .. } => files::check_held(&sources, &folder.join(path), base),
-            FileWrite::Remove { path, base } => files::removable(&sources, &folder.join(path), base).map(drop),
-            FileWrite::Create { folder: within, name, class, holds: false, .. } if folder.join(&within).is_dir() => {
-                files::check_create(&sources, &folder.join(within), &name, script_file(&class))
-            }
-            FileWrite::Move { path, base, folder: within, name, class, .. } => {
-                let held = files::removable(&sources, &folder.join(path), base);
-                held.and_then(|_| files::check_create(&sources, &folder.join(within), &name, script_file(&class)))
-            }
-            FileWrite::Create { .. } | FileWrite::Folder { .. } | FileWrite::Instance { .. } => Ok(()),
-        };
-        checked.err().as_ref().map(problem)
     }
 
     fn read_again(&self, written: &[PathBuf]) {
@@ -57,6 +43,22 @@ impl Worker {
         {
             log::error!("what a sync wrote could not be read again: {error}");
         }
+    }
+
+    fn move_folder(
+        &self,
+        (id, path): (NodeId, &str),
+        (to, name): (&str, &str),
+        batch: &mut Batch,
+    ) -> Result<Wrote, WriteError> {
+        let (folder, sources) = (self.session.project().folder.clone(), self.session.sources());
+        if let Some(problem) = self.check_folder(&sources, id, path)? {
+            return Ok(problem);
+        }
+        let (path, to) = (folder.join(path), folder.join(to));
+        let new = files::move_folder(&sources, &path, (&to, name))?;
+        batch.written.extend([path, to]);
+        Ok(Wrote::Made(below(&folder, &new), None))
     }
 
     fn write_one(&self, write: FileWrite, batch: &mut Batch) -> Result<Wrote, WriteError> {
@@ -96,6 +98,7 @@ impl Worker {
                 }
                 Err(reason) => Ok(Wrote::Failed(reason)),
             },
+            FileWrite::MoveFolder { id, path, folder: to, name } => self.move_folder((id, &path), (&to, &name), batch),
             FileWrite::Folder { folder: within, name } => {
                 let path = files::create_folder(&sources, &folder.join(within), &name)?;
                 self.read_again(std::slice::from_ref(&path));
@@ -120,14 +123,14 @@ impl Worker {
     }
 }
 
-fn problem(error: &WriteError) -> Wrote {
+pub(super) fn problem(error: &WriteError) -> Wrote {
     match error {
         WriteError::Changed { .. } | WriteError::Gone(_) => Wrote::MovedOn(error.to_string()),
         other => Wrote::Failed(other.to_string()),
     }
 }
 
-fn script_file(class: &str) -> ScriptFile {
+pub(super) fn script_file(class: &str) -> ScriptFile {
     match class {
         "Script" => ScriptFile::Server,
         "LocalScript" => ScriptFile::Client,

@@ -67,19 +67,16 @@ async fn what_is_made_renamed_and_moved_in_studio_becomes_renames_and_moves_its_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_in_the_place_before_is_not_taken_and_neither_is_what_others_hang_on() {
+async fn a_folder_that_a_project_file_names_is_not_renamed() {
     let project = demo();
-    save(project.path(), "src/shared/Deep/init.luau", "return 'deep'\n");
-    save(project.path(), "src/shared/Deep/Part.luau", "return 'part'\n");
     let server = TestServer::start(project.path()).await;
     let place = server.session.place_model();
     let studio = server.live_studio_of(place, true, "Initial").await;
     let agent = server.agent();
-    studio.run("game.ReplicatedStorage.Shared.Deep.Name = 'Renamed'").await.expect("renamed");
-    until("it is held", || async { held(&agent).await.iter().any(|path| path.contains("Deep")) }).await;
-    assert!(read(project.path(), "src/shared/Deep/init.luau").is_some());
-    assert!(read(project.path(), "src/shared/Renamed/init.luau").is_none());
-    studio.run("game.ReplicatedStorage.Shared.Renamed.Name = 'Deep'").await.expect("renamed back");
+    studio.run("game.ReplicatedStorage.Shared.Name = 'Renamed'").await.expect("renamed");
+    until("it is held", || async { held(&agent).await.iter().any(|path| path.contains("Shared")) }).await;
+    assert!(read(project.path(), CONFIG).is_some());
+    studio.run("game.ReplicatedStorage.Renamed.Name = 'Shared'").await.expect("renamed back");
     until_equal(&agent).await;
 }
 

@@ -11,6 +11,7 @@ mod half_open;
 mod identity;
 mod level0;
 mod live;
+mod live_names;
 mod live_studio;
 mod messages;
 mod operations;

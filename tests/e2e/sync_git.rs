@@ -63,3 +63,44 @@ async fn a_place_that_holds_an_earlier_commit_is_brought_up_to_date_and_what_was
     assert_eq!(undone["status"], "success", "the journal has the text that git proved to be old: {undone}");
     assert_eq!(agent.eval(&source("Config")).await, "return 'first'\n");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_saved_while_a_studio_starts_is_no_conflict() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let place = server.session.place_model();
+    save(project.path(), CONFIG, "return 'saved meanwhile'\n");
+    server.session.catch_up(None).expect("it reads");
+    save(project.path(), CONFIG, "return 'and again'\n");
+    server.session.catch_up(None).expect("it reads");
+    let studio = headless(server.port, place);
+    server.until_live(1).await;
+    studio.run("game.ReplicatedStorage.Shared.Money.Source = 'return 1 -- typed'").await.expect("typed");
+    save(project.path(), MONEY, "return 'saved'\n");
+    let agent = server.agent();
+    let receipt = agent.ask("sync", json!({})).await;
+    assert_eq!((&receipt["pushed"], &receipt["unresolved"]), (&json!(1), &json!(1)), "what was typed stays: {receipt}");
+    let source = "return game.ReplicatedStorage.Shared.Config.Source";
+    assert_eq!(agent.eval(source).await, "return 'and again'\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_sync_wrote_for_studio_and_was_taken_back_proves_nothing() {
+    let project = demo();
+    save(project.path(), CONFIG, "return 'first'\n");
+    let first = TestServer::start(project.path()).await;
+    let place = first.session.place_model();
+    first.stop().await;
+    save(project.path(), CONFIG, "return 'second'\n");
+    let server = TestServer::start(project.path()).await;
+    let _studio = headless(server.port, place);
+    server.until_live(1).await;
+    let agent = server.agent();
+    let found = agent.ask("sync", json!({})).await;
+    assert_eq!((&found["status"], &found["unresolved"]), (&json!("rejected"), &json!(1)), "{found}");
+    let pull = json!({ "overrides": [{ "id": found["changes"][0]["id"], "direction": "pull" }] });
+    assert_eq!(agent.ask("sync", pull).await["pulled"], 1);
+    assert_eq!(agent.ask("undo", json!({})).await["status"], "success");
+    let again = agent.ask("sync", json!({})).await;
+    assert_eq!((&again["status"], &again["unresolved"]), (&json!("rejected"), &json!(1)), "as it was found: {again}");
+}

@@ -345,3 +345,30 @@ async fn live_mode_carries_properties_and_models_as_they_are_saved() {
     .await;
     assert_eq!(agent.eval(&format!("return {IN_STUDIO}.Transparency")).await, json!(0.75));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reference_that_was_changed_in_studio_is_left_alone() {
+    let project = demo();
+    let model = |target: &str| {
+        let part = |name: &str| json!({ "name": name, "className": "Part", "attributes": { "Rojo_Id": name } });
+        let attributes = json!({ "Rojo_Target_PrimaryPart": target });
+        json!({ "className": "Model", "attributes": attributes, "children": [part("Root"), part("Other")] }).to_string()
+    };
+    save(project.path(), "assets/Rig.model.json", &model("Root"));
+    let server = TestServer::start(project.path()).await;
+    let studio = server.studio().await;
+    let agent = server.agent();
+    assert_eq!(agent.ask("sync", json!({})).await["status"], "empty");
+    let rig = "game.ReplicatedStorage.Assets.Rig";
+    studio.run(&format!("{rig}.PrimaryPart = {rig}.Other")).await.expect("changed");
+    let receipt = agent.ask("sync", json!({})).await;
+    let line = &receipt["changes"][0];
+    assert_eq!((&receipt["status"], &receipt["unresolved"]), (&json!("rejected"), &json!(1)), "{receipt}");
+    assert!(line["reason"].as_str().expect("why").starts_with("PrimaryPart"), "{receipt}");
+    let push = json!({ "overrides": [{ "id": line["id"], "direction": "push" }] });
+    assert_eq!(agent.ask("sync", push).await["pushed"], 1);
+    assert_eq!(agent.eval(&format!("return {rig}.PrimaryPart.Name")).await, json!("Root"));
+    save(project.path(), "assets/Rig.model.json", &model("Other"));
+    assert_eq!(agent.ask("sync", json!({})).await["pushed"], 1, "the file has another now");
+    assert_eq!(agent.eval(&format!("return {rig}.PrimaryPart.Name")).await, json!("Other"));
+}

@@ -77,8 +77,25 @@ async fn what_no_file_can_stand_for_is_not_pulled_and_nothing_is_written() {
         let line = lines.iter().find(|line| line["path"] == format!("ReplicatedStorage.Shared.{name}")).expect("it");
         let pull = json!({ "overrides": [{ "id": line["tempId"], "direction": "pull" }] });
         let receipt = agent.ask("sync", pull).await;
-        assert_eq!((&receipt["pulled"], &receipt["failed"]), (&json!(0), &json!(1)), "{receipt}");
+        assert_eq!((&receipt["pulled"], &receipt["failed"]), (&json!(0), &json!(0)), "{receipt}");
+        assert_eq!(receipt["journal"], Value::Null, "nothing was begun: {receipt}");
         assert!(receipt.to_string().contains(why), "{why}: {receipt}");
     }
     assert_eq!(list(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pulled_model_that_refers_to_itself_is_equal_at_once() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let studio = server.studio().await;
+    let agent = server.agent();
+    let rig = "local rig = Instance.new('Model') rig.Name = 'Rig' local part = Instance.new('Part') part.Parent = rig \
+               rig.PrimaryPart = part rig.Parent = game.ReplicatedStorage.Shared";
+    studio.run(rig).await.expect("made");
+    let line = made(&agent, "Rig").await;
+    let pull = json!({ "overrides": [{ "id": line["tempId"], "direction": "pull" }] });
+    assert_eq!(agent.ask("sync", pull).await["pulled"], 1);
+    let after = agent.ask("sync", json!({})).await;
+    assert_eq!(after["status"], "empty", "{after}");
 }

@@ -196,8 +196,8 @@ async fn a_sync_of_which_nothing_was_done_is_not_the_last_one() {
     let make = "local new = Instance.new('ModuleScript') new.Name = 'a:b' new.Parent = game.ReplicatedStorage.Shared";
     studio.run(make).await.expect("made");
     let id = agent.ask("sync", json!({ "mode": "dryrun" })).await["changes"][0]["tempId"].clone();
-    let failed = agent.call("sync", json!({ "overrides": [{ "id": id, "direction": "pull" }] })).await.structure;
-    assert_eq!((&failed["status"], &failed["failed"], &failed["journal"]), (&json!("error"), &json!(1), &json!(2)));
+    let left = agent.call("sync", json!({ "overrides": [{ "id": id, "direction": "pull" }] })).await.structure;
+    assert_eq!((&left["status"], &left["unresolved"], &left["journal"]), (&json!("rejected"), &json!(1), &json!(null)));
     assert_eq!(agent.ask("undo", json!({})).await["status"], "success");
     assert_eq!(source(&agent).await, json!(before), "the push is taken back");
 }

@@ -236,6 +236,38 @@ impl Agreement {
         self.agree_gone(from, None);
     }
 
+    /// What was at `from`, and all below it, is at `to`: what was agreed about it goes along, whether
+    /// or not the tree has followed by now.
+    pub fn moved(&mut self, from: &InstanceKey, to: &InstanceKey) {
+        let still: Vec<NodeId> = self.node(from).map(|id| self.picture.subtree(id)).unwrap_or_default();
+        for id in still {
+            if let (Some(key), Some(base)) = (self.unique_key(id), self.bases.get(&id)) {
+                self.gone.insert(key, base.clone());
+            }
+        }
+        let old: Vec<InstanceKey> = self.gone.keys().filter(|key| key.is_within(from)).cloned().collect();
+        for key in old {
+            let (Some(new), Some(base)) = (key.moved(from, to), self.gone.get(&key).cloned()) else { continue };
+            self.agree_gone(&key, None);
+            match self.node(&new) {
+                Some(id) if self.bases.contains_key(&id) => {}
+                Some(id) => {
+                    self.bases.insert(id, base);
+                    self.news.insert(id);
+                }
+                None => {
+                    self.gone.insert(new.clone(), base);
+                    self.gone_news.insert(new);
+                }
+            }
+        }
+        let node = |key: &InstanceKey| {
+            let found = self.picture.find(key)?;
+            (!self.picture.is_twin(found)).then_some(found)
+        };
+        self.settled.moved(from, to, node);
+    }
+
     /// What the store knew when this Studio came. What was agreed since is newer.
     pub fn recall(&mut self, kept: Vec<Kept>) {
         let mut by_key: BTreeMap<InstanceKey, Kept> = kept.into_iter().map(|one| (one.key.clone(), one)).collect();
@@ -287,7 +319,7 @@ impl Agreement {
                 self.agree(id, compared.hash);
             }
         }
-        self.settled.confirm(comparison.properties, properties);
+        self.settled.confirm(comparison.properties, &self.picture, properties);
     }
 }
 

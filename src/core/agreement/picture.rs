@@ -5,6 +5,8 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
+use serde_json::{Value, json};
+
 use crate::core::{
     ids::NodeId,
     paths::InstanceKey,
@@ -133,6 +135,17 @@ impl Picture {
         Some(chain.into_iter().rev().fold(root, |key, seat| key.child(&seat.name, &seat.class)))
     }
 
+    /// `value`; of a reference to a node, the node's path as the plugin would say it.
+    pub fn by_path(&self, value: Value) -> Value {
+        let id = value.get("Ref").and_then(Value::as_str).and_then(|id| id.parse::<NodeId>().ok());
+        let up = id.map(|id| std::iter::successors(self.seats.get(&id), |seat| self.seats.get(&seat.parent?)));
+        let Some(up) = up else { return value };
+        let mut names: Vec<&str> = up.filter(|seat| seat.parent.is_some()).map(|seat| &*seat.name).collect();
+        names.push("game");
+        names.reverse();
+        json!({ "Ref": names.join(".") })
+    }
+
     /// Another node has the same key.
     pub fn is_twin(&self, id: NodeId) -> bool {
         let up = std::iter::successors(self.seats.get(&id), |seat| self.seats.get(&seat.parent?));
@@ -155,6 +168,11 @@ impl Picture {
 }
 
 impl super::Agreement {
+    /// A value as it is kept in a base: a reference leads to a path.
+    pub fn by_path(&self, value: &Value) -> Value {
+        self.picture.by_path(value.clone())
+    }
+
     /// The node above one.
     pub fn parent(&self, id: NodeId) -> Option<NodeId> {
         self.picture.parent(id)

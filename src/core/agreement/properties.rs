@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Agreement, Kept};
+use super::{Agreement, Kept, picture::Picture};
 use crate::core::{
     ids::NodeId,
     paths::InstanceKey,
@@ -62,11 +62,20 @@ pub struct PropertyBase {
 /// What a comparison that is under way would confirm, with the base of then.
 pub(super) type Unconfirmed = HashMap<NodeId, (Text, Option<Text>)>;
 
-/// A reference names a node of this process, so it is not kept: of references the files always win.
+/// References are still the ids of nodes in it.
 fn text_of(properties: &Properties) -> Text {
-    let lasting = properties.iter().filter(|(_, value)| value.get("Ref").is_none());
-    let kept: Properties = lasting.map(|(name, value)| (name.clone(), short(value))).collect();
+    let kept: Properties = properties.iter().map(|(name, value)| (name.clone(), short(value))).collect();
     serde_json::to_string(&kept).unwrap_or_default().into()
+}
+
+/// The same with the paths of what references lead to: a node lasts as long as this process at most.
+fn by_path(text: Text, picture: &Picture) -> Text {
+    match read(&text).filter(|_| text.contains("\"Ref\"")) {
+        Some(properties) => {
+            text_of(&properties.into_iter().map(|(name, value)| (name, picture.by_path(value))).collect())
+        }
+        None => text,
+    }
 }
 
 fn read(text: &str) -> Option<Properties> {
@@ -163,10 +172,31 @@ impl Settled {
         }
     }
 
-    fn agree(&mut self, id: NodeId, text: Text) {
+    /// What was at `from`, and all below it, is at `to`. `node` gives the node of a key.
+    pub fn moved(&mut self, from: &InstanceKey, to: &InstanceKey, node: impl Fn(&InstanceKey) -> Option<NodeId>) {
+        let old: Vec<InstanceKey> = self.gone.keys().filter(|key| key.is_within(from)).cloned().collect();
+        for key in old {
+            let Some((new, standing)) = key.moved(from, to).zip(self.gone.remove(&key)) else { continue };
+            self.gone_news.insert(key);
+            match node(&new) {
+                Some(id) if self.bases.contains_key(&id) => {}
+                Some(id) => {
+                    self.bases.insert(id, standing);
+                    self.news.insert(id);
+                }
+                None => {
+                    self.gone.insert(new.clone(), standing);
+                    self.gone_news.insert(new);
+                }
+            }
+        }
+    }
+
+    fn agree(&mut self, id: NodeId, text: Text, picture: &Picture) {
         if self.unconfirmed.get(&id) == Some(&text) {
             self.unconfirmed.remove(&id);
         }
+        let text = by_path(text, picture);
         let is_news = match self.bases.get_mut(&id) {
             Some(standing) => standing.agree(text),
             None => self.bases.insert(id, Standing::of(text)).is_none(),
@@ -181,10 +211,10 @@ impl Settled {
         self.unconfirmed.iter().map(|(id, text)| (*id, (Arc::clone(text), last(id)))).collect()
     }
 
-    pub fn confirm(&mut self, compared: Unconfirmed, reported: impl Fn(NodeId) -> bool) {
+    pub fn confirm(&mut self, compared: Unconfirmed, picture: &Picture, reported: impl Fn(NodeId) -> bool) {
         for (id, (text, base)) in compared {
             if !reported(id) && self.bases.get(&id).map(|standing| &standing.last) == base.as_ref() {
-                self.agree(id, text);
+                self.agree(id, text, picture);
             }
         }
     }
@@ -222,9 +252,12 @@ impl Agreement {
         self.settled.bases.get(&id).map(Standing::base).unwrap_or_default()
     }
 
-    /// What both sides last had at `key`, which is no script and has left the tree.
+    /// What both sides last had at `key`, which is no script and has left the tree. Without references:
+    /// what they led to may have left it too.
     pub fn properties_gone(&self, key: &InstanceKey) -> Option<Properties> {
-        read(&self.settled.gone.get(key)?.last)
+        let mut properties = read(&self.settled.gone.get(key)?.last)?;
+        properties.retain(|_, value| value.get("Ref").is_none());
+        Some(properties)
     }
 
     /// How many instances both sides had at `key` that are no scripts and have left the tree.
@@ -234,7 +267,7 @@ impl Agreement {
 
     /// Both sides have these.
     pub fn agree_properties(&mut self, id: NodeId, properties: &Properties) {
-        self.settled.agree(id, text_of(properties));
+        self.settled.agree(id, text_of(properties), &self.picture);
     }
 
     /// Both sides have these, and had no such instance before.
@@ -260,7 +293,10 @@ impl Agreement {
     /// Both sides have these at `key`, of which the tree has no node; or neither has an instance.
     pub fn agree_properties_gone(&mut self, key: &InstanceKey, properties: Option<&Properties>) {
         match properties {
-            Some(properties) => _ = self.settled.gone.insert(key.clone(), Standing::of(text_of(properties))),
+            Some(properties) => {
+                let text = by_path(text_of(properties), &self.picture);
+                self.settled.gone.insert(key.clone(), Standing::of(text));
+            }
             None => _ = self.settled.gone.remove(key),
         }
         self.settled.gone_news.insert(key.clone());

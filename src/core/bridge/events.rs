@@ -17,7 +17,7 @@ use crate::core::{
     protocol::{FrameError, Patch, PluginFrame, ServerFrame, TreePart},
     review::Review,
     studios::LinkId,
-    sync::{Begun, Cleared, Draft, FileWrite, MergeJob, Merged, NodeView, Recalled, Undo, Version, Wrote},
+    sync::{Asked, Begun, Cleared, Draft, FileWrite, MergeJob, Merged, NodeView, Recalled, Undo, Version, Wrote},
 };
 
 /// What happened.
@@ -318,7 +318,7 @@ pub enum Work {
     /// Merge texts.
     Merge(Vec<MergeJob>),
     /// Ask git which of these their files had in earlier commits.
-    History(Vec<Version>),
+    History(Vec<Asked>),
     /// Begin an entry of the journal, on the disk before anything else is done.
     Begin(Draft),
     /// Read an entry of the journal, with its texts.

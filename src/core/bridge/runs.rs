@@ -220,7 +220,7 @@ impl Bridge {
                     RequestBody::Sync { run_id: Some(run), cursor: Some(cursor), scope, mode, overrides: Vec::new() };
                 self.ask_for_run(now, id, body);
             }
-            Step::Fetch(wanted) => {
+            Step::Fetch(wanted) | Step::Read(wanted) => {
                 for of in wanted {
                     let (node, temp_id) = match of {
                         OpId::Node(id) => (Some(id), None),

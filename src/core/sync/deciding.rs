@@ -1,9 +1,9 @@
 //! The part of a run in which each difference is decided about.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use super::{
-    Decision, Run, Step, Version,
+    Decision, Run, Step,
     answered::{self, Wish},
     blocked,
     decision::NodeView,
@@ -22,20 +22,10 @@ impl Run {
         let (texts, properties) = (|id| reported.texts.contains(&id), |id| reported.properties.contains(&id));
         agreement.confirm_each(std::mem::take(&mut self.comparison), texts, properties);
         self.views = views;
-        let unknown = match &self.recalled {
-            None if !self.args.unread => scope::without_base(&self.facts, &self.views, agreement),
-            _ => Vec::new(),
-        };
-        if unknown.is_empty() { self.decided(agreement) } else { Step::History(unknown) }
+        self.ask_history(agreement)
     }
 
-    /// What of it their files had in earlier commits.
-    pub fn knows_history(&mut self, earlier: BTreeSet<Version>, agreement: &mut Agreement) -> Step {
-        self.rules.earlier = earlier;
-        self.decided(agreement)
-    }
-
-    fn decided(&mut self, agreement: &mut Agreement) -> Step {
+    pub(super) fn decided(&mut self, agreement: &mut Agreement) -> Step {
         let (facts, views) = (std::mem::take(&mut self.facts), std::mem::take(&mut self.views));
         match &self.recalled {
             Some(recalled) => {
@@ -54,7 +44,11 @@ impl Run {
             merges || self.args.mode != SyncMode::Dryrun && !self.asks_first()
         };
         let needs = self.decisions.iter().filter(wanted).filter_map(|decision| decision.needs.as_ref());
-        self.to_fetch = needs.map(|needs| needs.of.clone()).collect();
+        let (read, unread): (Vec<_>, Vec<_>) = needs.map(|needs| needs.of.clone()).partition(|of| self.has_read(of));
+        self.to_fetch = unread.into();
+        for of in read {
+            self.take_read(&of);
+        }
         self.fetch_more(agreement)
     }
 
@@ -94,7 +88,7 @@ impl Run {
             extras.extend(extra.map(|extra| (decisions.len(), extra)));
             decisions.push(decision);
         }
-        renames::find(&mut decisions, &extras);
+        renames::find(&mut decisions, &extras, agreement);
         decisions.iter_mut().for_each(Decision::check_size);
         removals::ask_for_many(&mut decisions, &self.rules);
         decisions.retain(|decision| scope::is_in(self.args.paths.as_deref(), &decision.change));

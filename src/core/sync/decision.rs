@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
+    earlier::Version,
     receipt::{Change, ChangeResult},
-    scope::Version,
 };
 use crate::core::{
     agreement::Agreement,
@@ -143,6 +143,18 @@ pub enum FileWrite {
         /// `None`: not known yet.
         text: Option<String>,
     },
+    /// The folder of an instance that others lie below gets another name or place, with all that is
+    /// in it.
+    MoveFolder {
+        /// Which. Guard: every file below it is as the tree has it.
+        id: NodeId,
+        /// Relative to the project.
+        path: String,
+        /// Where it is to lie, relative to the project.
+        folder: String,
+        /// The instance's name.
+        name: String,
+    },
     /// An instance that only Studio has becomes files: its scripts and folders as such, all else a
     /// model.
     Instance {
@@ -213,6 +225,13 @@ pub enum Then {
         id: NodeId,
         /// With this text.
         hash: TextHash,
+    },
+    /// What was at `from`, and all below it, is at `to`.
+    Moved {
+        /// Its key before.
+        from: InstanceKey,
+        /// Its key now.
+        to: InstanceKey,
     },
     /// What they had before a run that is taken back.
     Restore {
@@ -369,6 +388,7 @@ impl Decision {
                 Then::Restore { of: Restored::Node(id), base, undone } => agreement.restore(*id, *base, *undone),
                 Then::Restore { of: Restored::At(key), base, undone } => agreement.restore_at(key, *base, *undone),
                 Then::Renamed { from, id, hash } => agreement.renamed(from, *id, *hash),
+                Then::Moved { from, to } => agreement.moved(from, to),
                 Then::At { parent, name, class, hash } => agreement.agree_at(*parent, name, class, *hash),
             }
         }

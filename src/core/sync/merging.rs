@@ -77,7 +77,16 @@ impl Run {
 
     /// Studio's text of what `of` names.
     pub fn fetched(&mut self, of: &OpId, text: Result<String, ToolError>, agreement: &mut Agreement) -> Step {
+        let text = match self.note_read(of, text) {
+            Ok(step) => return step,
+            Err(text) => text,
+        };
         self.fetching = self.fetching.saturating_sub(1);
+        self.take_fetched(of, text);
+        self.fetch_more(agreement)
+    }
+
+    pub(super) fn take_fetched(&mut self, of: &OpId, text: Result<String, ToolError>) {
         let wanting = self
             .decisions
             .iter_mut()
@@ -85,7 +94,6 @@ impl Run {
         if let Some(decision) = wanting {
             take_text(decision, text);
         }
-        self.fetch_more(agreement)
     }
 
     /// The merges have ended, in the order of their jobs.

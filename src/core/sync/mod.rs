@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! start -> CatchUp -> caught_up -> Compare -> compared -> Look -> looked
-//!   -> History -> knows_history                    is a text without a base an old one?
+//!   -> Read, History -> knows_history              is a text without a base an old one?
 //!   -> Fetch -> fetched -> Merge -> merged        what Studio's texts are needed for
-//!   -> Check -> checked                           in fastfail: could the files be written?
+//!   -> Check -> checked                           could the files be written?
 //!   -> Begin -> begun                             the journal knows before anything changes
 //!   -> Apply -> applied -> Write -> written       Studio first, then the files
 //!   -> Conclude -> concluded -> Done
@@ -20,6 +20,7 @@ mod blocked;
 mod deciding;
 mod decision;
 mod describing;
+mod earlier;
 mod ending;
 mod merging;
 mod overrides;
@@ -38,11 +39,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 pub use args::SyncArgs;
 pub use decision::{Decision, FileWrite, NodeView, Rules};
+pub use earlier::{Asked, Version};
 pub use merging::{MergeJob, Merged};
 pub use overrides::{Forced, Override, OverrideDirection, Resolution};
 pub use plan::{Begun, Draft, Wrote};
 pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected, SyncStatus};
-pub use scope::{Cleared, Unasked, Version};
+pub use scope::{Cleared, Unasked};
 pub use undo::{Recalled, Undo};
 
 use super::{
@@ -72,6 +74,7 @@ pub struct Run {
     ended: Option<SyncStatus>,
     recalled: Option<Recalled>,
     seen: Seen,
+    questions: earlier::Questions,
 }
 
 /// What a run wants next.
@@ -98,8 +101,10 @@ pub enum Step {
         /// Of these the whole subtree is wanted.
         subtrees: Vec<NodeId>,
     },
-    /// Ask git which of these their files had in earlier commits, then [`Run::knows_history`].
-    History(Vec<Version>),
+    /// Ask the plugin for these texts, as with [`Step::Fetch`]: they are asked about next.
+    Read(Vec<OpId>),
+    /// Ask which of these their files had before, by git or by us, then [`Run::knows_history`].
+    History(Vec<Asked>),
     /// Ask the plugin for these texts, then [`Run::fetched`] for each. May be none: others are
     /// still on their way.
     Fetch(Vec<OpId>),
@@ -112,7 +117,7 @@ pub enum Step {
     },
     /// Merge texts, then [`Run::merged`].
     Merge(Vec<MergeJob>),
-    /// Say whether these files could be written, then [`Run::checked`]: all or nothing is wanted.
+    /// Say whether these files could be written, then [`Run::checked`].
     Check(Vec<FileWrite>),
     /// Begin an entry of the journal, then [`Run::begun`].
     Begin(Draft),
@@ -167,6 +172,7 @@ impl Run {
             ended: None,
             recalled: None,
             seen: Seen::new(),
+            questions: earlier::Questions::default(),
         };
         (run, step)
     }
@@ -254,6 +260,31 @@ impl Run {
 
     /// All texts that were wanted are here, and merged.
     fn ready(&mut self, agreement: &Agreement) -> Step {
+        match plan::writes(&self.decisions) {
+            writes if writes.is_empty() || self.args.unread => self.go_on(agreement),
+            writes => Step::Check(writes),
+        }
+    }
+
+    /// What stands in the way of each of the writes, if anything does: what cannot be done is not
+    /// begun.
+    pub fn checked(&mut self, found: Vec<Option<Wrote>>, agreement: &Agreement) -> Step {
+        let is_all_or_nothing = self.args.mode == SyncMode::Fastfail;
+        let is_any = found.iter().any(Option::is_some);
+        let writing = self.decisions.iter_mut().filter(|decision| decision.write.is_some());
+        for (decision, problem) in writing.zip(found) {
+            match problem {
+                Some(problem) if !is_all_or_nothing => plan::cannot(decision, problem),
+                problem => plan::note_problem(&mut decision.change, problem, ""),
+            }
+        }
+        if is_any && is_all_or_nothing && self.decisions.iter().all(Decision::is_resolved) {
+            return self.end(SyncStatus::FastfailUnresolved, words::CANNOT_BE_WRITTEN);
+        }
+        self.go_on(agreement)
+    }
+
+    fn go_on(&mut self, agreement: &Agreement) -> Step {
         let resolved = self.decisions.iter().filter(|decision| decision.is_resolved()).count();
         let unresolved = self.decisions.len() - resolved;
         match self.args.mode {
@@ -268,27 +299,8 @@ impl Run {
             SyncMode::Standard | SyncMode::Manual if resolved == 0 => {
                 self.end(SyncStatus::Rejected, words::NOTHING_RESOLVED)
             }
-            SyncMode::Standard | SyncMode::Manual if resolved == 0 => {
-                self.end(SyncStatus::Rejected, words::NOTHING_RESOLVED)
-            }
-            SyncMode::Fastfail => match plan::writes(&self.decisions) {
-                writes if writes.is_empty() => self.begin(agreement),
-                writes => Step::Check(writes),
-            },
-            SyncMode::Standard | SyncMode::Manual => self.begin(agreement),
+            SyncMode::Fastfail | SyncMode::Standard | SyncMode::Manual => self.begin(agreement),
         }
-    }
-
-    /// What stands in the way of each of the writes, if anything does.
-    pub fn checked(&mut self, found: Vec<Option<Wrote>>, agreement: &Agreement) -> Step {
-        if found.iter().all(Option::is_none) {
-            return self.begin(agreement);
-        }
-        let writing = self.decisions.iter_mut().filter(|decision| decision.write.is_some());
-        for (decision, problem) in writing.zip(found) {
-            plan::note_problem(&mut decision.change, problem, "");
-        }
-        self.end(SyncStatus::FastfailUnresolved, words::CANNOT_BE_WRITTEN)
     }
 
     fn begin(&mut self, agreement: &Agreement) -> Step {

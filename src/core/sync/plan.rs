@@ -96,7 +96,7 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. } | FileWrite::Move { text, .. }) => {
             text.as_deref().map(TextHash::of)
         }
-        Some(FileWrite::Remove { .. } | FileWrite::Folder { .. } | FileWrite::Instance { .. }) => None,
+        Some(_) => None,
         None => *disk_hash,
     };
     let below = match &decision.op {
@@ -275,6 +275,18 @@ pub(super) fn note_writes(decisions: &mut [Decision], wrote: Vec<Wrote>) {
             problem @ Some(_) => note_problem(&mut decision.change, problem, but),
             None => decision.change.ended(ChangeResult::Failed, format!("{but}nobody said what became of the file")),
         }
+    }
+}
+
+/// It is left to somebody else, for its file cannot be written.
+pub(super) fn cannot(decision: &mut Decision, problem: Wrote) {
+    match problem {
+        Wrote::MovedOn(reason) => {
+            decision.drop_it(reason);
+            decision.change.result = ChangeResult::MovedOn;
+        }
+        Wrote::Failed(reason) => decision.drop_it(format!("its file cannot be written: {reason}")),
+        Wrote::Done(_) | Wrote::Made(..) => {}
     }
 }
 

@@ -35,10 +35,10 @@ pub(super) fn about(
         let is_held = match forced {
             Some(Forced::Push) => false,
             Some(Forced::Pull) => true,
-            _ => was_changed(&base, name, studio),
+            _ => was_changed(&base, name, &agreement.by_path(studio)),
         };
         if is_held {
-            held.push((name.clone(), is_settled(&base, name, file)));
+            held.push((name.clone(), is_settled(&base, name, &agreement.by_path(file))));
         } else {
             pushed.insert(name.clone(), studio.clone());
         }

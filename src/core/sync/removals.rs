@@ -35,7 +35,9 @@ pub(super) struct Extra {
     pub class: String,
     pub scripts: Vec<OldScript>,
     /// Instances of it that are no scripts, and that both sides had.
-    others: Vec<InstanceKey>,
+    pub others: Vec<InstanceKey>,
+    /// Its own.
+    pub key: InstanceKey,
     /// What it must still be.
     pub expect: Expected,
     /// Nothing in it was made in Studio.
@@ -66,12 +68,13 @@ impl Extra {
             return None; // a twin of what the tree has
         }
         let top = agreement.key(parent)?.child(name, &fact.class_name);
-        let mut seats = HashMap::from([(&[][..], (top, InstanceKey::root()))]);
+        let mut seats = HashMap::from([(&[][..], (top.clone(), InstanceKey::root()))]);
         let mut extra = Self {
             temp_id,
             class: fact.class_name.clone(),
             scripts: Vec::new(),
             others: Vec::new(),
+            key: top,
             expect: expect.clone(),
             whole: true,
             changed: false,

@@ -9,34 +9,44 @@ use super::{
     removals::Extra,
 };
 use crate::core::{
+    agreement::Agreement,
     ids::NodeId,
     paths::InstanceKey,
     protocol::{NewNode, PlanOp},
     text::TextHash,
 };
 
-/// Which scripts lie where below an instance of which class. Two instances with the same one may
-/// be the same under two names.
+/// Which scripts lie where below an instance of which class; where there are none, which instances.
+/// Two instances with the same one may be the same under two names.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Shape {
     class: String,
-    scripts: Vec<(InstanceKey, TextHash)>,
+    parts: Vec<(InstanceKey, Option<TextHash>)>,
+}
+
+impl Shape {
+    fn new(class: &str, mut parts: Vec<(InstanceKey, Option<TextHash>)>) -> Self {
+        let has_scripts = parts.iter().any(|(_, hash)| hash.is_some());
+        parts.retain(|(below, hash)| hash.is_some() || !has_scripts && *below != InstanceKey::root());
+        parts.sort();
+        Self { class: class.to_owned(), parts }
+    }
 }
 
 /// Turn each removal that has exactly one new instance of its shape, and the other way round, into
 /// a rename. `extras` are by their place in `decisions`.
-pub(super) fn find(decisions: &mut Vec<Decision>, extras: &HashMap<usize, Extra>) {
+pub(super) fn find(decisions: &mut Vec<Decision>, extras: &HashMap<usize, Extra>, agreement: &Agreement) {
     let mut shapes: HashMap<Shape, (Vec<usize>, Vec<usize>)> = HashMap::new();
     for (at, decision) in decisions.iter().enumerate() {
         match (&decision.op, extras.get(&at)) {
             (Some(PlanOp::Add { node, .. }), _) => shapes.entry(of_node(node)).or_default().1.push(at),
-            (_, Some(extra)) if extra.is_old() && decision.needs.is_none() && decision.write.is_none() => {
+            (op, Some(extra)) if may_be_renamed(extra, op.as_ref(), decision) => {
                 shapes.entry(of_extra(extra)).or_default().0.push(at);
             }
             _ => {}
         }
     }
-    let pairs = shapes.into_iter().filter(|(shape, _)| !shape.scripts.is_empty());
+    let pairs = shapes.into_iter().filter(|(shape, _)| !shape.parts.is_empty());
     let mut gone = Vec::new();
     for (_, (old, new)) in pairs {
         let ([old], [new]) = (&old[..], &new[..]) else { continue };
@@ -44,7 +54,7 @@ pub(super) fn find(decisions: &mut Vec<Decision>, extras: &HashMap<usize, Extra>
             continue;
         };
         let (Some(extra), Some(decision)) = (extras.get(old), decisions.get_mut(*new)) else { continue };
-        rename(decision, extra);
+        rename(decision, extra, agreement);
         decision.was = place.clone();
         if place.map(|place| place.parent) != decision.op.as_ref().and_then(parent_of) {
             decision.change.reason = Some(format!("it was {was}"));
@@ -58,8 +68,14 @@ pub(super) fn find(decisions: &mut Vec<Decision>, extras: &HashMap<usize, Extra>
     });
 }
 
+/// Its scripts are old, or it goes as a whole and holds none.
+fn may_be_renamed(extra: &Extra, op: Option<&PlanOp>, decision: &Decision) -> bool {
+    let goes = extra.scripts.is_empty() && matches!(op, Some(PlanOp::Remove { .. }));
+    (extra.is_old() || goes) && decision.needs.is_none() && decision.write.is_none()
+}
+
 /// The new instance is the old one.
-fn rename(decision: &mut Decision, extra: &Extra) {
+fn rename(decision: &mut Decision, extra: &Extra, agreement: &Agreement) {
     let Some(PlanOp::Add { parent, node }) = decision.op.take() else { return };
     let mut nodes = Vec::new();
     walk(&node, &InstanceKey::root(), &mut |id, below, hash| nodes.push((below.clone(), id, hash)));
@@ -70,6 +86,9 @@ fn rename(decision: &mut Decision, extra: &Extra) {
         Some(Then::Renamed { from: script.key.clone(), id: *id, hash: *hash })
     });
     decision.then = moved.collect();
+    // Of what is no script the properties were agreed on.
+    let to = agreement.key(node.id);
+    decision.then.extend(to.map(|to| Then::Moved { from: extra.key.clone(), to }));
     let change = decision.change.clone().planned(Direction::Push, PatchType::Rename);
     decision.change = change;
     decision.change.temp_id = Some(extra.temp_id.clone());
@@ -87,16 +106,24 @@ fn parent_of(op: &PlanOp) -> Option<NodeId> {
 }
 
 fn of_node(node: &NewNode) -> Shape {
-    let mut scripts = Vec::new();
-    walk(node, &InstanceKey::root(), &mut |_, below, hash| scripts.push((below.clone(), hash)));
-    scripts.sort();
-    Shape { class: node.class_name.clone(), scripts }
+    fn all(node: &NewNode, below: InstanceKey, parts: &mut Vec<(InstanceKey, Option<TextHash>)>) {
+        for child in &node.children {
+            all(child, below.child(&child.name, &child.class_name), parts);
+        }
+        parts.push((below, node.source.as_deref().map(TextHash::of)));
+    }
+    let mut parts = Vec::new();
+    all(node, InstanceKey::root(), &mut parts);
+    Shape::new(&node.class_name, parts)
 }
 
 fn of_extra(extra: &Extra) -> Shape {
-    let mut scripts: Vec<_> = extra.scripts.iter().map(|script| (script.below.clone(), script.hash)).collect();
-    scripts.sort();
-    Shape { class: extra.class.clone(), scripts }
+    let scripts = extra.scripts.iter().map(|script| (script.below.clone(), Some(script.hash)));
+    let others = extra.others.iter().filter_map(|key| {
+        let below = key.as_str().strip_prefix(extra.key.as_str())?;
+        Some((InstanceKey::from(below.trim_start_matches('/')), None))
+    });
+    Shape::new(&extra.class, scripts.chain(others).collect())
 }
 
 fn walk(node: &NewNode, below: &InstanceKey, found: &mut impl FnMut(NodeId, &InstanceKey, TextHash)) {

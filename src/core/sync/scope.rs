@@ -8,10 +8,8 @@ use super::{
     receipt::{Change, PatchType, Receipt, SyncStatus},
 };
 use crate::core::{
-    agreement::Agreement,
     ids::{NodeId, OpId},
     protocol::{Fact, FactKind, NewNode, Scope, SyncMode},
-    text::TextHash,
 };
 
 /// Entries of the journal that were cut off, and of which it is known now what is left.
@@ -38,30 +36,6 @@ impl Run {
         let is_asked = self.args.unasked.is_none() && self.args.mode != SyncMode::Dryrun;
         (is_asked && self.is_whole() && receipt.status != SyncStatus::Error).then_some(Cleared::Everything)
     }
-}
-
-/// A text that Studio has and that its file may have had earlier.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Version {
-    /// The file, relative to the project with `/`.
-    pub path: String,
-    /// Of the text.
-    pub hash: TextHash,
-}
-
-/// Texts of Studio's of which nothing but the history of their files could say that they are old.
-pub(super) fn without_base(facts: &[Fact], views: &HashMap<NodeId, NodeView>, agreement: &Agreement) -> Vec<Version> {
-    let mut versions: Vec<Version> = facts
-        .iter()
-        .filter(|fact| fact.kind == FactKind::Differs && !fact.is_draft)
-        .filter_map(|fact| {
-            let (id, hash) = (fact.id?, fact.studio_hash?);
-            let path = views.get(&id)?.fs_path.clone()?;
-            agreement.standing(id).last.is_none().then_some(Version { path, hash })
-        })
-        .collect();
-    versions.sort();
-    versions
 }
 
 /// How far a run goes that nobody called.

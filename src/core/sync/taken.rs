@@ -1,9 +1,11 @@
-//! What a person was seen to rename or move in Studio: its file follows.
+//! What a person was seen to rename or move in Studio: its file follows, or its folder with all that
+//! lies in it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     decision::{Decision, FileWrite, Needs, NodeView, Place, Rules, Then},
+    plan::listed,
     receipt::{Change, Direction, PatchType},
     removals::folder_of,
     verdicts,
@@ -11,7 +13,8 @@ use super::{
 use crate::core::{
     agreement::Agreement,
     ids::NodeId,
-    protocol::{Fact, FactKind},
+    protocol::{Fact, FactKind, NewNode},
+    text::TextHash,
 };
 
 /// The nodes that Studio lacks because a person gave their scripts another name or place, each with
@@ -47,11 +50,14 @@ fn try_follow(
 ) -> Result<Decision, &'static str> {
     let unknown = "it is not known well enough what that is";
     let (id, view) = missing.id.zip(view).ok_or(unknown)?;
+    if let Some(own) = folder_of(view) {
+        let to = parent.and_then(folder_of).ok_or("what it stands below has no folder on disk")?;
+        return follow_folder(change, (id, view), now, (own, to), agreement);
+    }
     let (Some(path), Some(base), Some(source)) = (&view.fs_path, view.hash, &view.source) else {
         return Err("its node is no script");
     };
-    let is_own = !path.rsplit('/').next().unwrap_or_default().starts_with("init.");
-    if !is_own || view.subtree.as_ref().is_some_and(|node| !node.children.is_empty()) {
+    if view.subtree.as_ref().is_some_and(|node| !node.children.is_empty()) {
         return Err("more lies below it: rename or move it on disk");
     }
     let (Some(at), Some(name), Some(hash), Some(of)) = (now.parent, &now.name, now.studio_hash, &now.temp_id) else {
@@ -77,4 +83,44 @@ fn try_follow(
     let decision = Decision::new(change).writes(write).keeps(source).then(Then::Absent(key)).then(then).at(at, name);
     let decision = Decision { was: old.map(|name| Place { parent: above, name }), ..decision };
     Ok(if base == hash { decision } else { decision.needs(Needs::text(of.clone().into(), hash)) })
+}
+
+/// The same for what others lie below: its folder `own` goes to the folder `to`. Texts stay as they are
+/// on both sides.
+fn follow_folder(
+    change: &Change,
+    (id, view): (NodeId, &NodeView),
+    now: &Fact,
+    (own, to): (String, String),
+    agreement: &Agreement,
+) -> Result<Decision, &'static str> {
+    let unknown = "it is not known well enough what that is";
+    let (Some(at), Some(name), Some(node)) = (now.parent, &now.name, &view.subtree) else { return Err(unknown) };
+    let subtree = now.subtree.as_ref().ok_or("too much lies in it: rename or move it on disk")?;
+    if now.class_name != view.class_name {
+        return Err("it is of another class now");
+    }
+    let there: HashSet<(&[String], &str)> = subtree.iter().map(|one| (&one.path[..], &*one.class_name)).collect();
+    if !listed(node).iter().all(|one| there.contains(&(&one.path[..], &one.class_name))) {
+        return Err("what lies below it is not the same there: rename or move it on disk");
+    }
+    let is_agreed = |(id, hash): &(NodeId, TextHash)| agreement.base(*id) == Some(*hash);
+    if !scripts(node).iter().all(is_agreed) {
+        return Err("a file in it was changed too: sync that first");
+    }
+    let (Some(key), Some(parent), Some(above)) = (agreement.key(id), agreement.key(at), view.parent) else {
+        return Err(unknown);
+    };
+    let then = Then::Moved { from: key, to: parent.child(name, &view.class_name) };
+    let write = FileWrite::MoveFolder { id, path: own, folder: to, name: name.clone() };
+    let reason = Some(format!("it is {} in Studio now", now.path));
+    // No text is replaced, and none is needed to take it back.
+    let change = Change { reason, disk_hash: None, studio_hash: None, ..change.clone() };
+    let decision = Decision::new(change.planned(Direction::Pull, PatchType::Rename)).writes(write).then(then);
+    Ok(Decision { was: Some(Place { parent: above, name: node.name.clone() }), ..decision.at(at, name) })
+}
+
+fn scripts(node: &NewNode) -> Vec<(NodeId, TextHash)> {
+    let own = node.source.as_deref().map(|source| (node.id, TextHash::of(source)));
+    own.into_iter().chain(node.children.iter().flat_map(scripts)).collect()
 }

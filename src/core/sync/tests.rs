@@ -15,6 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::{decision::Then, *};
 use crate::core::{
+    error::ToolError,
     ids::TempId,
     protocol::{Below, NewNode, Node, OpStatus, Whose},
     text::TextHash,
@@ -154,12 +155,22 @@ fn run_with(
     if !matches!(step, Step::Look { .. }) {
         return (run, step);
     }
-    let step = match run.looked(HashMap::from_iter(views), agreement) {
+    let step = run.looked(HashMap::from_iter(views), agreement);
+    let step = match read_nothing(&mut run, step, agreement) {
         Step::History(_) => run.knows_history(BTreeSet::new(), agreement),
         step => step,
     };
     let step = journalled(&mut run, step, agreement);
     (run, step)
+}
+
+/// The texts that a run reads for a question to git are not there.
+fn read_nothing(run: &mut Run, mut step: Step, agreement: &mut Agreement) -> Step {
+    while let Step::Read(ids) = step {
+        let gone = || Err(ToolError::no_studio());
+        step = ids.iter().map(|id| run.fetched(id, gone(), agreement)).last().expect("it reads something");
+    }
+    step
 }
 
 /// Go on where the journal was asked.

@@ -2,9 +2,9 @@
 
 use super::{
     decision::{Decision, FileWrite, Needs, NodeView, Removal, Rules, Then},
+    earlier::Version,
     overrides::Forced,
     receipt::{Change, ChangeResult, Direction, PatchType},
-    scope::Version,
 };
 use crate::core::{
     agreement::Agreement,
@@ -104,7 +104,7 @@ impl Differs<'_> {
                 Decision::unresolved(change, reason)
             }
             (Verdict::NoBase, _) if self.is_earlier(texts.studio) => {
-                let reason = Some("Studio had an earlier version of the file, as git knows".to_owned());
+                let reason = Some("Studio had an earlier version of the file, as this server or git knows".to_owned());
                 self.push(Change { reason, ..change }, texts, true)
             }
             _ => {
@@ -199,16 +199,14 @@ impl Missing<'_> {
             Some(Forced::Push) => {}
             None if !were_there && texts.iter().all(|text| of(text) == Verdict::Push) => {}
             None if texts.iter().any(|text| of(text) == Verdict::Gone) => {
-                let reason = "it was removed in Studio, and its file was changed \
-                              (an override with `push` makes it again, with `pull` it deletes the file)";
+                let reason = format!("it was removed in Studio, and its file was changed ({})", self.ways(&node));
                 return Decision::unresolved(change, reason);
             }
             None if self.rules.alone && self.rules.takes && (begun || self.rules.deleted.contains(&self.id)) => {
                 return self.delete_unasked(change, &node, agreement);
             }
             None => {
-                let reason = "it was removed in Studio, not on disk \
-                              (an override with `pull` deletes the file, with `push` it makes it again)";
+                let reason = format!("it was removed in Studio, not on disk ({})", self.ways(&node));
                 return Decision::unresolved(change, reason);
             }
         }
@@ -231,21 +229,38 @@ impl Missing<'_> {
         if decision.is_resolved() { Decision { removal: Some(removal), ..decision } } else { decision }
     }
 
-    /// What was removed in Studio is removed on disk.
-    fn delete(self, change: Change, node: &NewNode, agreement: &Agreement) -> Decision {
-        let own =
-            self.view.fs_path.as_ref().filter(|path| !path.split('/').next_back().unwrap_or("").starts_with("init."));
-        let (Some(path), Some(hash), Some(source)) = (own, self.view.hash, &self.view.source) else {
-            return Decision::unresolved(change, "it is not one script in one file; delete it on disk yourself");
+    /// How it can be settled.
+    fn ways(&self, node: &NewNode) -> &'static str {
+        match self.own_file(node) {
+            Ok(_) => "an override with `push` makes it again, with `pull` it deletes the file",
+            Err(_) => "an override with `push` makes it again; to have it gone, delete it on disk",
+        }
+    }
+
+    /// The file that holds it and nothing else.
+    fn own_file(&self, node: &NewNode) -> Result<(&str, TextHash, &str), &'static str> {
+        let own = self.view.fs_path.as_deref();
+        let own = own.filter(|path| !path.rsplit('/').next().unwrap_or_default().starts_with("init."));
+        let (Some(path), Some(hash), Some(source)) = (own, self.view.hash, self.view.source.as_deref()) else {
+            return Err("it is not one script in one file; delete it on disk yourself");
         };
         if !node.children.is_empty() {
-            return Decision::unresolved(change, "more lies below it; delete it on disk yourself");
+            return Err("more lies below it; delete it on disk yourself");
         }
+        Ok((path, hash, source))
+    }
+
+    /// What was removed in Studio is removed on disk.
+    fn delete(self, change: Change, node: &NewNode, agreement: &Agreement) -> Decision {
+        let (path, hash, source) = match self.own_file(node) {
+            Ok(own) => own,
+            Err(reason) => return Decision::unresolved(change, reason),
+        };
         let Some(key) = agreement.key(self.id) else {
             return Decision::unresolved(change, "it has left the tree");
         };
         Decision::new(change.planned(Direction::Pull, PatchType::Remove))
-            .writes(FileWrite::Remove { path: path.clone(), base: hash })
+            .writes(FileWrite::Remove { path: path.to_owned(), base: hash })
             .keeps(source)
             .then(Then::Absent(key))
             .at(self.view.parent.unwrap_or(self.id), &node.name)

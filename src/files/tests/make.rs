@@ -35,6 +35,26 @@ fn a_file_stays_where_its_new_place_is_taken_or_it_is_newer() {
 }
 
 #[test]
+fn a_file_gets_its_name_in_letters_of_another_size() {
+    let project = Project::new();
+    project.write("src/Alpha.luau", "\u{feff}return 1\r\n");
+    let check = |name: &str| {
+        let to = (&*project.path("src"), name, ScriptFile::Module);
+        check_move(&project.sources(), &project.path("src/Alpha.luau"), TextHash::of("return 1\n"), to)
+    };
+    check("ALPHA").expect("only its own file is there");
+    project.move_to("return 1\n", "src", "alpha", "return 2\n").expect("moved");
+    assert_eq!(
+        (project.names(), project.read("src/alpha.luau")),
+        (vec!["alpha.luau".to_owned()], "\u{feff}return 2\r\n".into())
+    );
+    project.write("src/Alpha.server.luau", "");
+    project.write("src/Alpha.luau", "return 1\n");
+    assert!(matches!(check("ALPHA"), Err(WriteError::Exists(_))), "another has it");
+    assert!(matches!(project.move_to("return 1\n", "src", "ALPHA", "return 2\n"), Err(WriteError::Exists(_))));
+}
+
+#[test]
 fn a_script_that_others_lie_below_is_the_init_file_of_a_folder() {
     let project = Project::new();
     let text = ScriptText::new("return 2\n");

@@ -115,6 +115,45 @@ fn c27_a_script_that_cannot_be_read_any_more_is_not_gone() {
 }
 
 #[test]
+fn c27_what_stands_in_a_scripts_place_is_no_deletion() {
+    let project = Project::new(&BASE).serve();
+    let look = || {
+        project.session().catch_up(None).expect("the disk can be read");
+        (project.text("ServerStorage.Kit.Alpha").is_some(), project.session().problems())
+    };
+    let kept = |what: &str| {
+        let (is_there, problems) = look();
+        let named = problems.iter().any(|problem| problem.to_string().contains("Alpha.luau"));
+        assert!(is_there && named && problems.len() == 1, "{what}: {problems:#?}");
+        assert!(problems[0].message.ends_with("its last good text is kept"), "{what}: {problems:#?}");
+        assert!(find(project.session(), "ServerStorage.Kit.Alpha.luau").is_empty());
+    };
+    project.remove("src/Alpha.luau");
+    project.write("src/Alpha.luau/Inside.luau", "return 1");
+    kept("a folder");
+    project.remove("src/Alpha.luau");
+    #[cfg(unix)]
+    {
+        let made = process::Command::new("mkfifo").arg(project.path("src/Alpha.luau")).status();
+        assert!(made.expect("mkfifo runs").success());
+        kept("a pipe");
+        project.remove("src/Alpha.luau");
+        let socket = std::os::unix::net::UnixListener::bind(project.path("src/Alpha.luau")).expect("a socket");
+        kept("a socket");
+        drop(socket);
+        project.remove("src/Alpha.luau");
+        link(&project, "nowhere", "src/Alpha.luau");
+        kept("a link to nothing");
+        project.remove("src/Alpha.luau");
+    }
+    project.write("src/Alpha.luau", "return 'again'");
+    assert_eq!(look(), (true, Vec::new()));
+    assert_eq!(project.text("ServerStorage.Kit.Alpha").as_deref(), Some("return 'again'"));
+    project.remove("src/Alpha.luau");
+    assert_eq!(look(), (false, Vec::new()), "now it is gone");
+}
+
+#[test]
 fn c16_sources_above_the_project() {
     let project = Project::new(&[
         (

@@ -201,3 +201,18 @@ fn a_root_behind_a_link_that_is_no_part_of_the_project() {
     project.oracle();
     _ = ServeSession::start(&project.path("")).expect("two sessions can serve one project");
 }
+
+#[test]
+fn what_a_script_had_while_it_was_served_is_remembered() {
+    let project = Project::base();
+    let had = |text: &str| project.session().had("src/Alpha.luau", TextHash::of(text));
+    assert!(!had("return 1"), "it still has it");
+    project.write("src/Alpha.luau", "return 2");
+    project.session().catch_up(None).expect("it reads");
+    project.write("src/Alpha.luau", "return 3");
+    project.write("src/Beta/init.luau", "return 4");
+    project.session().catch_up(None).expect("it reads");
+    assert!(had("return 1") && had("return 2") && !had("return 3") && !had("return {}"));
+    project.session().note_written(TextHash::of("return 2"));
+    assert!(had("return 1") && !had("return 2"), "that was Studio's");
+}

@@ -19,6 +19,8 @@ fn a_pull_fetches_the_text_writes_the_file_and_then_both_agree() {
     let (mut run, step) = changed_in_studio(SyncMode::Standard, DISK, &mut agreement);
     assert_eq!(step, Step::Fetch(vec![ID.into()]));
     let step = run.fetched(&ID.into(), Ok(STUDIO.into()), &mut agreement);
+    assert!(matches!(&step, Step::Check(writes) if writes.len() == 1), "{step:?}");
+    let step = run.checked(vec![None], &agreement);
     let Step::Begin(draft) = step else { panic!("{step:?}") };
     let line = &draft.entry.changes[0];
     assert_eq!(
@@ -113,6 +115,31 @@ fn a_dry_run_says_what_it_would_pull_without_fetching_it() {
 }
 
 #[test]
+fn what_cannot_be_written_is_left_to_somebody_else_before_anything_is_noted() {
+    for (problem, result) in [
+        (Wrote::Failed("it is read-only".into()), ChangeResult::Unresolved),
+        (Wrote::MovedOn("it is newer".into()), ChangeResult::MovedOn),
+    ] {
+        for mode in [SyncMode::Standard, SyncMode::Dryrun] {
+            let mut agreement = agreed(&[(ID, DISK), (NodeId(2), DISK)]);
+            let facts = vec![differs(ID, STUDIO), differs(NodeId(2), DISK)];
+            let views = [script(ID, DISK), script(NodeId(2), STUDIO)];
+            let (mut run, step) = run(SyncMode::Standard, None, facts, views, &mut agreement);
+            run.args.mode = mode;
+            assert_eq!(step, Step::Fetch(vec![ID.into()]));
+            run.fetched(&ID.into(), Ok(STUDIO.into()), &mut agreement);
+            match run.checked(vec![Some(problem.clone())], &agreement) {
+                Step::Begin(draft) if mode == SyncMode::Standard => {
+                    assert_eq!(draft.entry.changes.len(), 1, "the other one goes on");
+                    assert_eq!((run.decisions[0].change.result, run.decisions[0].is_resolved()), (result, false));
+                }
+                step => assert_eq!(receipt(step).changes[0].result, result),
+            }
+        }
+    }
+}
+
+#[test]
 fn texts_are_asked_for_a_few_at_a_time() {
     let ids: Vec<NodeId> = (1..=20).map(NodeId).collect();
     let texts: Vec<(NodeId, &str)> = ids.iter().map(|id| (*id, DISK)).collect();
@@ -125,7 +152,7 @@ fn texts_are_asked_for_a_few_at_a_time() {
         let of = asked.remove(0);
         match run.fetched(&of, Ok(STUDIO.into()), &mut agreement) {
             Step::Fetch(more) => asked.extend(more),
-            Step::Begin(_) => assert_eq!(count, 20),
+            Step::Check(_) => assert_eq!(count, 20),
             other => panic!("{other:?}"),
         }
     }

@@ -226,3 +226,34 @@ fn what_no_file_specifies_any_more_is_removed_as_scripts_are() {
     let (_, step) = super::run(SyncMode::Standard, None, vec![holds], [root], &mut agreement);
     assert!(lines(step)[0].reason.as_ref().expect("why").contains("made in Studio"));
 }
+
+#[test]
+fn a_reference_that_was_changed_in_studio_is_left_alone_and_one_that_the_file_changed_is_not() {
+    let refers = |to: &str| Properties::from([("Value".to_owned(), json!({ "Ref": to }))]);
+    let (one, two) = (NodeId(8).to_string(), NodeId(9).to_string());
+    let mut agreement = rooted();
+    let pointer = |to: &str| {
+        let (_, view) = lamp(0.0);
+        NodeView { properties: refers(to), ..view }
+    };
+    // What it refers to comes after it, as a part of a model does.
+    agreement.tree_has_node(&node_of(&pointer(&one)));
+    for (id, name) in [(NodeId(8), "One"), (NodeId(9), "Two")] {
+        agreement.tree_has_node(&Node { hash: None, class_name: "Part".into(), ..node(id, name, "") });
+    }
+    let compared = agreement.unconfirmed();
+    agreement.confirm(compared, |_| false);
+    let kept: Vec<_> = agreement.take_news().iter().filter_map(|news| news.agreed()?.text.clone()).collect();
+    assert!(kept.iter().any(|text| text.contains("game.One")), "it outlives the nodes: {kept:?}");
+    let mut sync = |file: &str, studio: &str| {
+        agreement.tree_has_node(&node_of(&pointer(file)));
+        let there = Fact { properties: refers(studio), ..has(0.0) };
+        let (_, step) = run(SyncMode::Dryrun, None, vec![there], [(LAMP, pointer(file))], &mut agreement);
+        lines(step)[0].direction
+    };
+    assert_eq!(sync(&two, &one), Direction::Push, "the file has another");
+    assert_eq!(sync(&two, "game.One"), Direction::Push, "and what it was is no node's any more");
+    assert_eq!(sync(&one, &two), Direction::Unresolved, "Studio has another");
+    assert_eq!(sync(&one, ""), Direction::Unresolved, "Studio has none");
+    assert_eq!(sync(&two, "game.Made"), Direction::Unresolved, "both have another");
+}

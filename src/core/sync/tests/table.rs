@@ -133,6 +133,27 @@ fn what_was_deleted_in_studio_is_unresolved_and_not_made_again() {
 }
 
 #[test]
+fn deleting_a_file_is_offered_only_where_it_is_done() {
+    let (_, plain) = script(ID, DISK);
+    let init = NodeView { fs_path: Some("src/Script1/init.luau".into()), ..plain.clone() };
+    let mut holds = plain.clone();
+    holds.subtree.as_mut().expect("there").children.push(new_script(NodeId(2), DISK));
+    let model = NodeView { fs_path: Some("src/Model.rbxm".into()), source: None, ..plain.clone() };
+    for (view, can) in [(plain, true), (init, false), (holds, false), (model, false)] {
+        for base in [DISK, BASE] {
+            let agreement = &mut agreed(&[(ID, base)]);
+            agreement.tree_has_node(&Node { parent: None, hash: None, ..node(NodeId(0), "Root", "") });
+            agreement.tree_has_node(&node(ID, "Script1", DISK));
+            let about = |agreement: &mut Agreement, forced| {
+                verdicts::about_node(&missing(ID), Some(&view), agreement, &ALONE, forced).expect("missing")
+            };
+            assert_eq!(reason(&about(agreement, None)).contains("with `pull`"), can, "{view:?}");
+            assert_eq!(about(agreement, Some(Forced::Pull)).is_resolved(), can, "{view:?}");
+        }
+    }
+}
+
+#[test]
 fn instances_of_every_class_are_made() {
     for class in ["Folder", "Script", "LocalScript", "ModuleScript", "Part", "RemoteEvent"] {
         let (_, mut view) = folder(ID, vec![]);
@@ -198,10 +219,13 @@ fn a_text_without_a_base_that_the_file_had_in_a_commit_is_old_and_kept_before_it
         run.caught_up(7, &agreement);
         run.compared(Some(7), vec![differs(ID, STUDIO)], &mut agreement);
         let step = run.looked(HashMap::from([script(ID, DISK)]), &mut agreement);
-        assert_eq!(step, Step::History(vec![version.clone()]));
+        assert_eq!(step, Step::Read(vec![ID.into()]));
+        let step = run.fetched(&ID.into(), Ok(STUDIO.to_owned()), &mut agreement);
+        assert_eq!(step, Step::History(vec![version.clone().ask(STUDIO)]));
         let step = run.knows_history(known.into_iter().collect(), &mut agreement);
         if is_old {
-            assert_eq!(step, Step::Fetch(vec![ID.into()]), "the journal gets Studio's text first");
+            let Step::Begin(draft) = step else { panic!("{step:?}") };
+            assert!(draft.texts.contains(&STUDIO.to_owned()), "the journal gets Studio's text first");
             continue;
         }
         assert_eq!(receipt(step).unresolved, 1);
@@ -216,6 +240,6 @@ fn git_is_asked_only_where_nothing_else_says_which_side_is_old() {
         run.caught_up(7, &agreement);
         run.compared(Some(7), vec![fact], &mut agreement);
         let step = run.looked(HashMap::from([script(ID, DISK)]), &mut agreement);
-        assert!(!matches!(step, Step::History(_)), "{step:?}");
+        assert!(!matches!(step, Step::Read(_) | Step::History(_)), "{step:?}");
     }
 }

@@ -137,3 +137,59 @@ fn c38_deletions_in_studio_need_consent_too() {
         assert!(told.contains("more than half") && told.contains("override"), "{told}");
     }
 }
+
+/// A folder of the tree with script 1 in it, and what a person made of it in Studio.
+fn box_of(disk: &str, below: Vec<Below>) -> (Vec<Fact>, [(NodeId, NodeView); 2], Agreement) {
+    let mut agreement = known();
+    let folder_node = Node { class_name: "Folder".into(), hash: None, ..node(NodeId(30), "Dir30", "") };
+    agreement.tree_has_node(&folder_node);
+    agreement.tree_has_node(&Node { parent: Some(NodeId(30)), ..node(NodeId(31), "Script31", BASE) });
+    agreement.agree(NodeId(31), hash(BASE));
+    let now = Fact {
+        was: Some(NodeId(30)),
+        is_new: false,
+        class_name: "Folder".into(),
+        studio_hash: None,
+        subtree: Some(below),
+        ..made(BASE)
+    };
+    let views = [root(), folder(NodeId(30), vec![new_script(NodeId(31), disk)])];
+    (vec![missing(NodeId(30)), now], views, agreement)
+}
+
+fn below(name: &str, class: &str, text: &str) -> Below {
+    Below { path: vec![name.into()], class_name: class.into(), studio_hash: Some(hash(text)), is_draft: false }
+}
+
+#[test]
+fn a_folder_that_was_renamed_in_studio_takes_the_bases_of_all_below_it_along() {
+    let there = vec![below("Script31", "ModuleScript", STUDIO), below("Made", "Script", BASE)];
+    let (facts, views, mut agreement) = box_of(BASE, there);
+    let (mut run, step) = run_with(unasked(true, &[]), facts, views, &mut agreement);
+    let write =
+        FileWrite::MoveFolder { id: NodeId(30), path: "src/Dir30".into(), folder: "src".into(), name: NEW.into() };
+    assert_eq!(step, Step::Write(vec![write]), "what was typed in it meanwhile is its own change");
+    let step = run.written(vec![Wrote::Made("src/New".into(), None)], &mut agreement);
+    assert_eq!(receipt(journalled(&mut run, step, &mut agreement)).status, SyncStatus::Success);
+    agreement.patched(&[crate::core::protocol::PatchOp::Drop { id: NodeId(30) }]);
+    let moved = Node { class_name: "Folder".into(), hash: None, ..node(NodeId(40), NEW, "") };
+    agreement.tree_has_node(&moved);
+    agreement.tree_has_node(&Node { parent: Some(NodeId(40)), ..node(NodeId(41), "Script31", BASE) });
+    assert_eq!(agreement.base(NodeId(41)), Some(hash(BASE)));
+}
+
+#[test]
+fn a_folder_that_is_not_the_same_is_held() {
+    let same = || vec![below("Script31", "ModuleScript", BASE)];
+    let cases = [
+        (box_of(DISK, same()), "changed too"),
+        (box_of(BASE, vec![]), "not the same"),
+        (box_of(BASE, vec![below("Script31", "Script", BASE)]), "not the same"),
+    ];
+    for ((facts, views, mut agreement), reason) in cases {
+        let (_, step) = run_with(unasked(true, &[]), facts, views, &mut agreement);
+        let receipt = receipt(step);
+        assert_eq!((receipt.unresolved, receipt.changes.len()), (1, 1), "{receipt:?}");
+        assert!(receipt.changes[0].reason.as_deref().expect("why").contains(reason), "{receipt:?}");
+    }
+}

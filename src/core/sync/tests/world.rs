@@ -177,7 +177,7 @@ impl Server {
                 run.looked(views, &mut self.agreement)
             }
             Step::History(_) => run.knows_history(BTreeSet::new(), &mut self.agreement),
-            Step::Fetch(wanted) => {
+            Step::Fetch(wanted) | Step::Read(wanted) => {
                 let mut next = Step::Fetch(vec![]);
                 for of in wanted {
                     let OpId::Node(id) = of else { panic!("{of:?}") };
@@ -284,7 +284,7 @@ impl Server {
     }
 
     fn check(&self, write: &FileWrite) -> Option<Wrote> {
-        let (id, base, _) = replacement(write);
+        let (id, base) = replaced(write);
         (hash(&self.disk[&id]) != base).then(|| Wrote::MovedOn("changed".into()))
     }
 
@@ -332,7 +332,13 @@ impl Server {
 }
 
 fn replacement(write: &FileWrite) -> (NodeId, TextHash, &str) {
-    let FileWrite::Replace { path, base, text: Some(text) } = write else { panic!("{write:?}") };
+    let FileWrite::Replace { text: Some(text), .. } = write else { panic!("{write:?}") };
+    let (id, base) = replaced(write);
+    (id, base, text)
+}
+
+fn replaced(write: &FileWrite) -> (NodeId, TextHash) {
+    let FileWrite::Replace { path, base, .. } = write else { panic!("{write:?}") };
     let number = path.trim_start_matches("src/Script").trim_end_matches(".luau").parse().expect("a number");
-    (NodeId(number), *base, text)
+    (NodeId(number), *base)
 }
