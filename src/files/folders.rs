@@ -14,20 +14,30 @@ use super::{Sources, WriteError, fs_rename, names, place::scratch_name};
 /// It may not have that name, or something else has it already. The disk is as it was.
 pub fn move_folder(sources: &Sources, path: &Path, (folder, name): (&Path, &str)) -> Result<PathBuf, WriteError> {
     let (old, new) = places(sources, path, (folder, name))?;
-    let failed = |error| WriteError::io(&new, error);
-    // By way of a name of ours: some file systems do not tell letters apart by their size, and on
-    // some an empty folder would be replaced.
-    let between = old.with_file_name(scratch_name(&old));
-    fs_rename(&old, &between).map_err(|error| WriteError::io(&old, error))?;
-    match rename_to_new(&between, &new) {
-        Ok(()) => Ok(new),
-        Err(error) => {
-            if let Err(lost) = rename_to_new(&between, &old) {
-                log::error!("{} could not get its name back: {lost}", between.display());
-            }
-            Err(failed(error))
+    match rename_to_new(&old, &new) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_same(&old, &new) => {
+            by_way_of_a_scratch(&old, &new).map_err(|error| WriteError::io(&new, error))?;
         }
+        other => other.map_err(|error| WriteError::io(&new, error))?,
     }
+    Ok(new)
+}
+
+/// Both are one folder: this file system does not tell letters apart by their size.
+fn is_same(old: &Path, new: &Path) -> bool {
+    matches!((old.canonicalize(), new.canonicalize()), (Ok(old), Ok(new)) if old == new)
+}
+
+fn by_way_of_a_scratch(old: &Path, new: &Path) -> io::Result<()> {
+    let between = old.with_file_name(scratch_name(old));
+    fs_rename(old, &between)?;
+    let moved = rename_to_new(&between, new);
+    if moved.is_err()
+        && let Err(lost) = rename_to_new(&between, old)
+    {
+        log::error!("{} could not get its name back: {lost}", between.display());
+    }
+    moved
 }
 
 /// Whether [`move_folder`] would find nothing in its way now.
