@@ -107,7 +107,7 @@ fn remove_all(session: &ServeSession, there: &[There<'_>]) -> Result<Vec<Displac
             Err(WriteError::Gone(_)) => {}
             Err(error) => {
                 for There { script, held } in there.iter().take(at) {
-                    if let Err(error) = files::restore(&sources, &script.file, held) {
+                    if let Err(error) = files::restore(&sources, &script.file, held.as_bytes()) {
                         log::error!("a file that was to stay could not be put back; the journal has it: {error}");
                     }
                 }
@@ -154,6 +154,9 @@ fn line(script: &OwnScript) -> Line {
         below: Vec::new(),
         properties: None,
         specified: BTreeMap::new(),
+        lost: None,
+        made: Vec::new(),
+        held: Vec::new(),
         was: None,
         then: None,
         result: None,

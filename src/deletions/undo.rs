@@ -135,7 +135,7 @@ impl Back<'_> {
         for (Deleted { change, line, held, .. }, noted) in self.files.into_iter().zip(&mut undo.entry.changes) {
             let place = self.session.project().folder.join(line.fs_path.unwrap_or_default());
             let mut change = change.planned(Direction::Pull, PatchType::Add);
-            match files::restore(&sources, &place, &held) {
+            match files::restore(&sources, &place, held.as_bytes()) {
                 Ok(()) => change.result = ChangeResult::Done,
                 Err(error) => change.ended(ChangeResult::Failed, error.to_string()),
             }

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use super::writes::note;
 use crate::{
     core::{
         agreement::{Kept, News},
@@ -186,7 +187,7 @@ impl Worker {
         self.try_begin(draft).unwrap_or_else(|error| Begun::Failed(error.to_string()))
     }
 
-    fn try_begin(&self, draft: Draft) -> Result<Begun, StoreError> {
+    fn try_begin(&self, mut draft: Draft) -> Result<Begun, StoreError> {
         let texts: HashMap<TextHash, ScriptText> =
             draft.texts.iter().map(|text| ScriptText::new(text)).map(|text| (text.hash(), text)).collect();
         let mut kept: HashMap<TextHash, String> = HashMap::new();
@@ -201,6 +202,7 @@ impl Worker {
         if !lacks.is_empty() {
             return Ok(Begun::Lacks(lacks));
         }
+        note(&self.session, &mut draft);
         let texts = texts.iter().map(|(hash, text)| (*hash, text.as_str()));
         let all: Vec<(TextHash, &str)> = texts.chain(kept.iter().map(|(hash, text)| (*hash, text.as_str()))).collect();
         let id = self.store.begin(&serde_json::to_value(&draft.entry)?, &all)?;

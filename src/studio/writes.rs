@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use super::work::Worker;
 use crate::{
     core::{
-        sync::{FileWrite, Wrote},
-        text::ScriptText,
+        journal::{HeldFile, MadeFile},
+        sync::{Draft, FileWrite, Wrote},
+        text::{ScriptText, TextHash},
     },
     files::{self, Displaced, ScriptFile, WriteError},
+    session::ServeSession,
 };
 
 /// What a batch of writes has come to so far.
@@ -31,11 +33,12 @@ impl Worker {
         wrote
     }
 
-    /// Why a write would not be done now. What is to lie in a folder that is not there yet is not
+    /// Why a write would not be done now, or that nothing is left to be done. What is to lie in a folder that is not there yet is not
     /// looked at.
     pub(super) fn check(&self, write: FileWrite) -> Option<Wrote> {
         let folder = self.session.project().folder.clone();
         let sources = self.session.sources();
+        let is_restore = matches!(write, FileWrite::Restore { .. });
         let checked = match write {
             FileWrite::Replace { path, base, .. } => files::check_held(&sources, &folder.join(path), base),
             FileWrite::Remove { path, base } => files::removable(&sources, &folder.join(path), base).map(drop),
@@ -46,9 +49,21 @@ impl Worker {
                 let held = files::removable(&sources, &folder.join(path), base);
                 held.and_then(|_| files::check_create(&sources, &folder.join(within), &name, script_file(&class)))
             }
-            FileWrite::Create { .. } | FileWrite::Folder { .. } | FileWrite::Instance { .. } => Ok(()),
+            FileWrite::Unmake { files } => match files::check_unmake(&sources, &folder, &files) {
+                Ok(false) => return Some(Wrote::Done(None)),
+                checked => checked.map(drop),
+            },
+            FileWrite::Restore { files } => files::check_restore(&folder, &files),
+            FileWrite::Create { .. }
+            | FileWrite::Folder { .. }
+            | FileWrite::Instance { .. }
+            | FileWrite::Files { .. } => Ok(()),
         };
-        checked.err().as_ref().map(problem)
+        match checked {
+            // Somebody has put something there since.
+            Err(error @ WriteError::Exists(_)) if is_restore => Some(Wrote::MovedOn(error.to_string())),
+            checked => checked.err().as_ref().map(problem),
+        }
     }
 
     fn read_again(&self, written: &[PathBuf]) {
@@ -87,7 +102,19 @@ impl Worker {
                 batch.written.push(path);
                 Ok(made)
             }
-            FileWrite::Instance { folder: within, node: Some(node), .. } => match self.session.new_files(&node) {
+            FileWrite::Unmake { files } => {
+                batch.written.extend(files.iter().map(|file| folder.join(&file.path)));
+                batch.displaced.extend(files::unmake(&sources, &folder, &files)?);
+                Ok(Wrote::Done(None))
+            }
+            FileWrite::Restore { files } => {
+                let back = files::restore_all(&sources, &folder, &files)?;
+                let first = back.first().map(|path| below(&folder, path)).unwrap_or_default();
+                batch.written.extend(back);
+                Ok(Wrote::Made(first, None))
+            }
+            FileWrite::Instance { folder: within, node: Some(node), .. }
+            | FileWrite::Files { folder: within, node } => match self.session.new_files(&node) {
                 Ok(new) => {
                     let made = files::create_all(&sources, &folder.join(within), &node.name, &new.files)?;
                     let first = made.first().map(|path| below(&folder, path)).unwrap_or_default();
@@ -122,8 +149,46 @@ impl Worker {
 
 fn problem(error: &WriteError) -> Wrote {
     match error {
-        WriteError::Changed { .. } | WriteError::Gone(_) => Wrote::MovedOn(error.to_string()),
+        WriteError::Changed { .. } | WriteError::Gone(_) | WriteError::Holds(_) => Wrote::MovedOn(error.to_string()),
         other => Wrote::Failed(other.to_string()),
+    }
+}
+
+/// What is going to be done to files, noted in an entry of the journal before it is done: what is
+/// removed byte for byte, and what is made of instances.
+pub(super) fn note(session: &ServeSession, draft: &mut Draft) {
+    let folder = session.project().folder.clone();
+    let held = |path: &String| {
+        let bytes = std::fs::read(folder.join(path)).ok()?;
+        Some(HeldFile { path: path.clone(), bytes: Some(bytes.into()) })
+    };
+    for (at, write) in &draft.writes {
+        let Some(line) = draft.entry.changes.get_mut(*at) else { continue };
+        match write {
+            FileWrite::Remove { path, .. } | FileWrite::Move { path, .. } => line.held.extend(held(path)),
+            FileWrite::Unmake { files } => {
+                let there = files.iter().filter_map(|MadeFile { path, hash }| match hash {
+                    Some(_) => held(path),
+                    None if folder.join(path).is_dir() => Some(HeldFile { path: path.clone(), bytes: None }),
+                    None => None,
+                });
+                line.held.extend(there);
+            }
+            FileWrite::Instance { folder: within, node: Some(node), .. }
+            | FileWrite::Files { folder: within, node } => {
+                // Where there are none, the write says so.
+                let new = session.new_files(node).map(|new| new.files).unwrap_or_default();
+                line.made.extend(new.into_iter().map(|(path, bytes)| {
+                    let path = Path::new(within).join(path).to_string_lossy().replace('\\', "/");
+                    MadeFile { path, hash: bytes.map(|bytes| TextHash::of_bytes(&bytes)) }
+                }));
+            }
+            FileWrite::Replace { .. }
+            | FileWrite::Create { .. }
+            | FileWrite::Folder { .. }
+            | FileWrite::Restore { .. }
+            | FileWrite::Instance { node: None, .. } => {}
+        }
     }
 }
 

@@ -30,6 +30,7 @@ mod sync_git;
 mod sync_props;
 mod sync_pulled;
 mod sync_undo;
+mod sync_undo_files;
 mod transcript;
 mod trial;
 mod undo;

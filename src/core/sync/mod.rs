@@ -17,6 +17,7 @@
 mod answered;
 mod args;
 mod blocked;
+mod checking;
 mod deciding;
 mod decision;
 mod describing;
@@ -33,17 +34,19 @@ mod taken;
 mod undo;
 mod verdicts;
 mod words;
+mod writes;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 pub use args::SyncArgs;
-pub use decision::{Decision, FileWrite, NodeView, Rules};
+pub use decision::{Decision, NodeView, Rules};
 pub use merging::{MergeJob, Merged};
 pub use overrides::{Forced, Override, OverrideDirection, Resolution};
 pub use plan::{Begun, Draft, Wrote};
 pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected, SyncStatus};
 pub use scope::{Cleared, Unasked, Version};
 pub use undo::{Recalled, Undo};
+pub use writes::FileWrite;
 
 use super::{
     agreement::{Agreement, Comparison},
@@ -271,24 +274,10 @@ impl Run {
             SyncMode::Standard | SyncMode::Manual if resolved == 0 => {
                 self.end(SyncStatus::Rejected, words::NOTHING_RESOLVED)
             }
-            SyncMode::Fastfail => match plan::writes(&self.decisions) {
-                writes if writes.is_empty() => self.begin(agreement),
-                writes => Step::Check(writes),
-            },
+            SyncMode::Fastfail => self.check_writes(agreement),
+            SyncMode::Standard | SyncMode::Manual if self.recalled.is_some() => self.check_writes(agreement),
             SyncMode::Standard | SyncMode::Manual => self.begin(agreement),
         }
-    }
-
-    /// What stands in the way of each of the writes, if anything does.
-    pub fn checked(&mut self, found: Vec<Option<Wrote>>, agreement: &Agreement) -> Step {
-        if found.iter().all(Option::is_none) {
-            return self.begin(agreement);
-        }
-        let writing = self.decisions.iter_mut().filter(|decision| decision.write.is_some());
-        for (decision, problem) in writing.zip(found) {
-            plan::note_problem(&mut decision.change, problem, "");
-        }
-        self.end(SyncStatus::FastfailUnresolved, words::CANNOT_BE_WRITTEN)
     }
 
     fn begin(&mut self, agreement: &Agreement) -> Step {

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
-    decision::{Decision, FileWrite, Place, Then},
+    decision::{Decision, Lost, Place, Then},
     receipt::{Change, ChangeResult, Direction},
+    writes::FileWrite,
 };
 use crate::core::{
     agreement::Agreement,
     ids::OpId,
-    journal::{Entry, Line, PropertyLine, Seat},
+    journal::{Entry, HeldFile, Line, MadeFile, PropertyLine, Seat},
     merge::Side,
     paths::InstanceKey,
     protocol::{Below, NewNode, OpResult, OpStatus, PlanOp},
@@ -24,6 +25,9 @@ pub struct Draft {
     pub entry: Entry,
     /// Texts of both sides, before and after.
     pub texts: Vec<String>,
+    /// What is going to be done to files, by the place of the change in the entry: what they hold
+    /// before and after is to be noted.
+    pub writes: Vec<(usize, FileWrite)>,
 }
 
 /// Whether the journal has the entry.
@@ -54,9 +58,11 @@ pub enum Wrote {
 pub(super) fn draft(decisions: &mut [Decision], agreement: &Agreement, undoes: Option<u64>) -> Draft {
     let resolved = decisions.iter_mut().filter(|decision| decision.is_resolved());
     let what = if undoes.is_some() { "undo" } else { "sync" }.to_owned();
-    let mut draft = Draft { entry: Entry { what, undoes, ..Entry::default() }, texts: Vec::new() };
+    let mut draft = Draft { entry: Entry { what, undoes, ..Entry::default() }, texts: Vec::new(), writes: Vec::new() };
     for decision in resolved {
-        decision.line = Some(draft.entry.changes.len());
+        let at = draft.entry.changes.len();
+        decision.line = Some(at);
+        draft.writes.extend(decision.write.clone().map(|write| (at, write)));
         draft.entry.changes.push(line(decision, agreement));
         draft.texts.extend(decision.keeps.iter().cloned());
         match &decision.op {
@@ -64,7 +70,10 @@ pub(super) fn draft(decisions: &mut [Decision], agreement: &Agreement, undoes: O
             Some(PlanOp::Add { node, .. }) => texts_of(node, &mut draft.texts),
             _ => {}
         }
-        if let Some(FileWrite::Instance { node: Some(node), .. }) = &decision.write {
+        if let Some(FileWrite::Instance { node: Some(node), .. } | FileWrite::Files { node, .. }) = &decision.write {
+            texts_of(node, &mut draft.texts);
+        }
+        if let Lost::Known(node) = &decision.lost {
             texts_of(node, &mut draft.texts);
         }
         if let Some(
@@ -96,13 +105,23 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. } | FileWrite::Move { text, .. }) => {
             text.as_deref().map(TextHash::of)
         }
-        Some(FileWrite::Remove { .. } | FileWrite::Folder { .. } | FileWrite::Instance { .. }) => None,
+        Some(
+            FileWrite::Remove { .. }
+            | FileWrite::Unmake { .. }
+            | FileWrite::Restore { .. }
+            | FileWrite::Folder { .. }
+            | FileWrite::Instance { .. }
+            | FileWrite::Files { .. },
+        ) => None,
         None => *disk_hash,
     };
     let below = match &decision.op {
         Some(PlanOp::Remove { expect, .. } | PlanOp::Rename { expect, .. }) => expect.subtree.clone(),
         Some(PlanOp::Add { node, .. }) => listed(node),
-        _ => Vec::new(),
+        _ => match &decision.lost {
+            Lost::Known(node) => listed(node),
+            Lost::Nothing | Lost::Wanted => Vec::new(),
+        },
     };
     let seat = |place: &Place| {
         let parent = agreement.key(place.parent)?;
@@ -137,6 +156,15 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         properties: properties_line(decision, agreement),
         specified: specified(decision, agreement),
         below,
+        lost: match &decision.lost {
+            Lost::Known(node) => Some(node.clone()),
+            Lost::Nothing | Lost::Wanted => None,
+        },
+        made: match &decision.write {
+            Some(FileWrite::Restore { files }) => files.iter().map(HeldFile::as_made).collect(),
+            _ => Vec::new(),
+        },
+        held: Vec::new(),
         was: decision.was.as_ref().and_then(seat),
         then: restored.flatten(),
         result: None,
@@ -300,6 +328,13 @@ pub(super) fn settle(decisions: &mut [Decision], agreement: &mut Agreement) -> (
     (!results.contains(&false), results.contains(&true))
 }
 
+/// The file of a script that was made.
+fn created(decision: &Decision) -> Option<MadeFile> {
+    let Some(FileWrite::Create { text: Some(text), .. }) = &decision.write else { return None };
+    let path = decision.change.fs_path.clone().filter(|_| decision.change.result == ChangeResult::Done)?;
+    Some(MadeFile { path, hash: Some(TextHash::of_bytes(ScriptText::new(text).as_str().as_bytes())) })
+}
+
 /// The entry, now that it is known what became of each change.
 pub(super) fn finished(mut entry: Entry, decisions: &[Decision]) -> Entry {
     for decision in decisions {
@@ -307,6 +342,7 @@ pub(super) fn finished(mut entry: Entry, decisions: &[Decision]) -> Entry {
         if let Some(line) = line {
             line.result = Some(decision.change.result);
             line.fs_path = decision.change.fs_path.clone().or(line.fs_path.take());
+            line.made.extend(created(decision));
         }
     }
     entry

@@ -6,10 +6,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    decision::{Decision, FileWrite, Needs, NodeView, Removal, Rules, Then},
+    decision::{Decision, Lost, Needs, NodeView, Removal, Rules, Then},
     overrides::Forced,
     receipt::{Change, Direction, PatchType},
     verdicts,
+    writes::FileWrite,
 };
 use crate::core::{
     agreement::Agreement,
@@ -121,11 +122,19 @@ impl Extra {
         !self.drafts && !self.scripts.is_empty() && self.scripts.iter().all(|script| script.verdict == Verdict::Push)
     }
 
+    /// What the journal keeps of scripts and folders does not make it again.
+    fn holds_more_than_scripts(&self) -> bool {
+        let below = self.expect.subtree.iter().map(|one| (one.studio_hash, &one.class_name));
+        let mut all = std::iter::once((self.expect.studio_hash, &self.class)).chain(below);
+        all.any(|(hash, class)| hash.is_none() && class != "Folder")
+    }
+
     fn remove(&self, change: Change, parent: NodeId, siblings: Option<u32>) -> Decision {
         let op = PlanOp::Remove { of: Whose::Extra { temp_id: self.temp_id.clone() }, expect: self.expect.clone() };
         let change = change.planned(Direction::Push, PatchType::Remove);
         let removal = Removal { parent, siblings, scripts: self.scripts.len().max(1) };
-        let decision = Decision { removal: Some(removal), ..Decision::new(change).does(op) };
+        let lost = if self.holds_more_than_scripts() { Lost::Wanted } else { Lost::Nothing };
+        let decision = Decision { removal: Some(removal), lost, ..Decision::new(change).does(op) };
         let scripts = self.scripts.iter().map(|script| Then::Absent(script.key.clone()));
         let others = self.others.iter().map(|key| Then::PropertiesGone(key.clone(), None));
         scripts.chain(others).fold(decision, Decision::then)

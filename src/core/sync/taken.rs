@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use super::{
-    decision::{Decision, FileWrite, Needs, NodeView, Place, Rules, Then},
+    decision::{Decision, Needs, NodeView, Place, Rules, Then},
     receipt::{Change, Direction, PatchType},
     removals::folder_of,
     verdicts,
+    writes::FileWrite,
 };
 use crate::core::{
     agreement::Agreement,
