@@ -91,7 +91,7 @@ pub(super) async fn undo(
         return bring_back(&backend, entry, partial, claim).await;
     }
     let mode = if partial { SyncMode::Standard } else { SyncMode::Fastfail };
-    let undo = Some(Undo { journal: change });
+    let undo = Some(Undo { journal: change, both_live: false });
     let args = sync::SyncArgs { mode, undo, ..sync::SyncArgs::default() };
     let call = Call { studio, patience: SYNC_PATIENCE, ask: Ask::Sync(args), operation: claim };
     run(&backend, call, progress).await

@@ -31,6 +31,7 @@ mod sync_props;
 mod sync_pulled;
 mod sync_undo;
 mod sync_undo_files;
+mod sync_undo_live;
 mod transcript;
 mod trial;
 mod undo;

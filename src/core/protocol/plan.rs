@@ -62,6 +62,9 @@ pub enum PlanOp {
         parent: NodeId,
         /// Its new name.
         name: String,
+        /// The text that it gets as well; its guard is the one in `expect`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source: Option<String>,
         /// Guard: what it and all below it must still be.
         expect: Expected,
     },
@@ -175,7 +178,9 @@ impl PlanOp {
             Self::SetProperties { properties, expect, .. } => 160 + values::weight(properties) + values::weight(expect),
             Self::Add { node: new, .. } => 80 + node(new),
             Self::Remove { expect, .. } => 80 + expect.weight(),
-            Self::Rename { name, expect, .. } => 160 + name.len() + expect.weight(),
+            Self::Rename { name, source, expect, .. } => {
+                160 + name.len() + source.as_ref().map_or(0, String::len) + expect.weight()
+            }
         }
     }
 }

@@ -66,7 +66,9 @@ pub(super) fn draft(decisions: &mut [Decision], agreement: &Agreement, undoes: O
         draft.entry.changes.push(line(decision, agreement));
         draft.texts.extend(decision.keeps.iter().cloned());
         match &decision.op {
-            Some(PlanOp::SetSource { source, .. }) => draft.texts.push(source.clone()),
+            Some(PlanOp::SetSource { source, .. } | PlanOp::Rename { source: Some(source), .. }) => {
+                draft.texts.push(source.clone());
+            }
             Some(PlanOp::Add { node, .. }) => texts_of(node, &mut draft.texts),
             _ => {}
         }
@@ -96,7 +98,9 @@ fn texts_of(node: &NewNode, texts: &mut Vec<String>) {
 fn line(decision: &Decision, agreement: &Agreement) -> Line {
     let Change { path, fs_path, id, class_name, direction, patch_type, disk_hash, studio_hash, .. } = &decision.change;
     let studio_after = match &decision.op {
-        Some(PlanOp::SetSource { source, .. }) => Some(TextHash::of(source)),
+        Some(PlanOp::SetSource { source, .. } | PlanOp::Rename { source: Some(source), .. }) => {
+            Some(TextHash::of(source))
+        }
         Some(PlanOp::Add { node, .. }) => node.source.as_deref().map(TextHash::of),
         Some(PlanOp::Remove { .. }) => None,
         Some(PlanOp::Rename { .. } | PlanOp::SetProperties { .. }) | None => *studio_hash,
@@ -257,7 +261,7 @@ fn note(change: &mut Change, op: &PlanOp, named: bool, result: Option<&OpResult>
     let expected = match op {
         PlanOp::SetSource { source, .. } => Some(TextHash::of(source)),
         PlanOp::Add { node, .. } => node.source.as_deref().map(TextHash::of),
-        PlanOp::Rename { expect, .. } => expect.studio_hash,
+        PlanOp::Rename { source, expect, .. } => source.as_deref().map(TextHash::of).or(expect.studio_hash),
         PlanOp::Remove { .. } | PlanOp::SetProperties { .. } => None,
     };
     change.studio_hash = match (result.status, op) {
@@ -273,6 +277,7 @@ fn note(change: &mut Change, op: &PlanOp, named: bool, result: Option<&OpResult>
     change.result = match result.status {
         OpStatus::Done if !confirms => {
             change.reason = Some("Studio did not name the text that was sent as the one that it has now".into());
+        PlanOp::Rename { source: Some(_), .. } => result.hash == expected,
             ChangeResult::Failed
         }
         // What is written as well is done when that is.

@@ -22,6 +22,7 @@ use crate::core::{
 /// An entry of the journal beside what there is.
 pub(super) struct Back<'a> {
     pub recalled: &'a Recalled,
+    pub both_live: bool,
     pub facts: &'a [Fact],
     pub views: &'a HashMap<NodeId, NodeView>,
     pub agreement: &'a Agreement,

@@ -32,6 +32,7 @@ use crate::core::{
 const MOVED_ON: &str = "it was changed since, so it is left as it is";
 const TYPING: &str = "a person is editing it in Studio and has not saved";
 const THERE_AGAIN: &str = "something of its name is there again";
+const NOT_KEPT: &str = "the text that it had is not kept any more";
 const NO_PARENT: &str = "what it stood below is not in the project any more";
 
 /// What is to be taken back.
@@ -39,6 +40,8 @@ const NO_PARENT: &str = "what it stood below is not in the project any more";
 pub struct Undo {
     /// An entry of the journal; `None`: the last one that changed something.
     pub journal: Option<u64>,
+    /// Both sides are live: what was taken from Studio goes back there too, or it would be taken again.
+    pub both_live: bool,
 }
 
 /// An entry of the journal with its texts.
@@ -79,12 +82,12 @@ pub(super) fn nodes(recalled: &Recalled, agreement: &Agreement) -> (Vec<NodeId>,
 
 /// What takes `recalled` back.
 pub(super) fn decide(
-    recalled: &Recalled,
+    (recalled, both_live): (&Recalled, bool),
     facts: &[Fact],
     views: &HashMap<NodeId, NodeView>,
     agreement: &Agreement,
 ) -> Vec<Decision> {
-    let back = Back { recalled, facts, views, agreement };
+    let back = Back { recalled, both_live, facts, views, agreement };
     let lines = recalled.entry.changes.iter().rev();
     // Of properties some may have been set where others were refused.
     let is_meant = |line: &&Line| {
@@ -106,7 +109,7 @@ impl Back<'_> {
         let removed = line.below.iter().filter(|_| line.patch_type == PatchType::Remove);
         let mut before = before.chain(removed.filter_map(|one| one.studio_hash));
         if line.patch_type != PatchType::Rename && before.any(|hash| !self.recalled.texts.contains_key(&hash)) {
-            return vec![Decision::unresolved(self.change(line), "the text that it had is not kept any more")];
+            return vec![Decision::unresolved(self.change(line), NOT_KEPT)];
         }
         if let Some(set) = &line.properties {
             return self.set_back(line, set).into_iter().collect();
@@ -115,6 +118,12 @@ impl Back<'_> {
             (_, PatchType::Remove) => self.bring_back(line),
             (_, PatchType::Edit) => self.edit(line).into_iter().collect(),
             (Direction::Pull, PatchType::Add) => self.remove_file(line).into_iter().collect(),
+    /// What was done to its file is taken back in Studio too: both sides are live, or it was done on
+    /// both.
+    fn follows(&self, line: &Line) -> bool {
+        self.both_live || line.direction == Direction::Merge
+    }
+
             (_, PatchType::Add) => self.unmake(line).into_iter().collect(),
             (_, PatchType::Rename) => self.rename(line).into_iter().collect(),
         }

@@ -28,7 +28,7 @@ impl Back<'_> {
         let Some((parent, _)) = self.at(&was.parent) else {
             return Some(Decision::unresolved(change, NO_PARENT));
         };
-        if line.direction == Direction::Pull {
+        if line.direction != Direction::Push {
             return self.move_file_back(line, change, was, parent);
         }
         match self.node(line) {
@@ -60,7 +60,7 @@ impl Back<'_> {
         let expect = expected(&node.name, line, there);
         change.reason = Some(format!("it was called {}", node.name));
         let change = change.planned(Direction::Push, PatchType::Rename);
-        let op = PlanOp::Rename { temp_id: None, id, parent: to.parent, name: to.name.clone(), expect };
+        let op = PlanOp::Rename { temp_id: None, id, parent: to.parent, name: to.name.clone(), source: None, expect };
         let mut decision = Decision::new(change).does(op).at(to.parent, &to.name);
         decision.was = Some(Place { parent, name: node.name.clone() });
         Some(restored(decision, line, node, &key))
@@ -79,11 +79,21 @@ impl Back<'_> {
         if line.disk.1 != Some(base) {
             return Some(Decision::unresolved(change, MOVED_ON));
         }
+        let in_studio = match self.follows(line) {
+            true => match self.renamed_back(line, (id, view), was, parent) {
+                Ok(op) => Some(op),
+                Err(reason) => return Some(Decision::unresolved(change, reason)),
+            },
+            false => None,
+        };
         let (name, class) = (was.name.clone(), line.class_name.clone());
         let old = was.parent.child(&name, &class);
         let write = FileWrite::Move { path: path.clone(), base, folder, name, class, text: Some(text.clone()) };
-        let change = change.planned(Direction::Pull, PatchType::Rename);
+        let direction = if in_studio.is_some() { Direction::Merge } else { Direction::Pull };
+        change.studio_hash = line.studio.1;
+        let change = change.planned(direction, PatchType::Rename);
         let mut decision = Decision::new(change).writes(write).at(parent, &was.name);
+        decision.op = in_studio;
         decision.was = self
             .agreement
             .parent(id)
@@ -91,6 +101,30 @@ impl Back<'_> {
             .map(|(parent, (_, name, _))| Place { parent, name });
         let decision = decision.restores(Restored::At(line.key.clone()?), None, Some(base));
         Some(decision.restores(Restored::At(old), line.base, Some(base)))
+    }
+
+    /// The step that renames it back in Studio as well; from then on it is the instance of whatever
+    /// its file at the old place gives.
+    fn renamed_back(
+        &self,
+        line: &Line,
+        (id, view): (NodeId, &NodeView),
+        was: &Seat,
+        parent: NodeId,
+    ) -> Result<PlanOp, &'static str> {
+        let node = view.subtree.as_ref().ok_or(MOVED_ON)?;
+        if self.is_missing(id) {
+            return Err(MOVED_ON);
+        }
+        let there = self.in_studio(node);
+        let class = &line.class_name;
+        let taken = self.extra(parent, &was.name).is_some() || self.agreement.has_child(parent, &was.name, class);
+        if let Some(reason) = objection(&there, line, taken) {
+            return Err(reason);
+        }
+        let source = self.text(line.disk.0).filter(|_| there.hash != line.disk.0).cloned();
+        let expect = expected(&node.name, line, there);
+        Ok(PlanOp::Rename { temp_id: None, id, parent, name: was.name.clone(), source, expect })
     }
 
     /// What only Studio has becomes the instance of a node again.
@@ -115,7 +149,8 @@ impl Back<'_> {
         let expect = expected(&name, line, there);
         (change.id, change.reason) = (Some(id), Some(format!("it was called {name}")));
         let change = change.planned(Direction::Push, PatchType::Rename);
-        let op = PlanOp::Rename { temp_id: fact.temp_id.clone(), id, parent, name: was.name.clone(), expect };
+        let temp_id = fact.temp_id.clone();
+        let op = PlanOp::Rename { temp_id, id, parent, name: was.name.clone(), source: None, expect };
         let mut decision = Decision::new(change).does(op).at(parent, &was.name);
         decision.was = Some(Place { parent: from, name });
         let (old, new) = (line.key.as_ref()?, self.agreement.key(id)?);
