@@ -32,6 +32,7 @@ mod sync_pulled;
 mod sync_undo;
 mod sync_undo_files;
 mod sync_undo_live;
+mod sync_undo_many;
 mod transcript;
 mod trial;
 mod undo;

@@ -218,7 +218,8 @@ pub(super) fn ops(decisions: &[Decision]) -> Vec<PlanOp> {
     ops
 }
 
-/// Studio gets a text as it is compared: a byte order mark is a syntax error there.
+/// Studio gets a text as it is compared: a byte order mark is a syntax error there. Of a long list
+/// the plugin gets the digest.
 fn normalise(op: &mut PlanOp) {
     fn of_node(node: &mut NewNode) {
         if let Some(source) = &mut node.source {
@@ -229,7 +230,14 @@ fn normalise(op: &mut PlanOp) {
     match op {
         PlanOp::SetSource { source, .. } => *source = ScriptText::new(source).into_string(),
         PlanOp::Add { node, .. } => of_node(node),
-        PlanOp::Remove { .. } | PlanOp::Rename { .. } | PlanOp::SetProperties { .. } => {}
+        PlanOp::Remove { expect, .. } => expect.shorten(),
+        PlanOp::Rename { source, expect, .. } => {
+            expect.shorten();
+            if let Some(source) = source {
+                *source = ScriptText::new(source).into_string();
+            }
+        }
+        PlanOp::SetProperties { .. } => {}
     }
 }
 

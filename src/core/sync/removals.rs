@@ -17,7 +17,7 @@ use crate::core::{
     ids::{NodeId, TempId},
     merge::{Base, Side, Verdict, verdict},
     paths::InstanceKey,
-    protocol::{Expected, Fact, PlanOp, Whose},
+    protocol::{Expected, Fact, PlanOp, Whose, digest},
     text::TextHash,
 };
 
@@ -62,11 +62,11 @@ impl Extra {
     /// `None`: it cannot be told what it is.
     pub fn read(fact: &Fact, agreement: &Agreement) -> Option<Self> {
         let (temp_id, parent, name) = (fact.temp_id.clone()?, fact.parent?, fact.name.as_deref()?);
-        let expect = Expected::of(fact)?;
         if agreement.has_child(parent, name, &fact.class_name) {
             return None; // a twin of what the tree has
         }
         let top = agreement.key(parent)?.child(name, &fact.class_name);
+        let expect = Expected::of(fact).or_else(|| as_agreed(fact, &top, agreement))?;
         let mut seats = HashMap::from([(&[][..], (top, InstanceKey::root()))]);
         let mut extra = Self {
             temp_id,
@@ -139,6 +139,14 @@ impl Extra {
         let others = self.others.iter().map(|key| Then::PropertiesGone(key.clone(), None));
         scripts.chain(others).fold(decision, Decision::then)
     }
+}
+
+/// What is too much to be listed, if it is what both sides had.
+fn as_agreed(fact: &Fact, top: &InstanceKey, agreement: &Agreement) -> Option<Expected> {
+    let below = agreement.gone_below(top);
+    let expect = Fact { subtree: Some(below), ..fact.clone() };
+    let expect = Expected::of(&expect)?;
+    fact.subtree_digest.filter(|known| *known == digest(&expect.subtree)).map(|_| expect)
 }
 
 fn knows(base: &Base, side: Side) -> bool {

@@ -56,7 +56,8 @@ impl Back<'_> {
         let is_held = !line.held.is_empty();
         let lost = Lost { line, key, name, text, parent, folder, is_held };
         let there = self.extra(parent, &lost.name);
-        let is_it = there.is_some_and(|fact| fact.class_name == class && stray(fact).is(text, &line.below));
+        let is_it =
+            there.is_some_and(|fact| fact.class_name == class && stray(fact, &line.below).is(text, &line.below));
         match there {
             Some(_) if !is_it => refused(THERE_AGAIN),
             Some(_) => self.files(&lost, None),

@@ -14,7 +14,7 @@ use crate::core::{
     journal::Line,
     merge::Side,
     paths::InstanceKey,
-    protocol::{Below, Fact, FactKind, NewNode},
+    protocol::{Below, Fact, FactKind, NewNode, digest},
     sync::{Change, ChangeResult, Direction, NodeView},
     text::TextHash,
 };
@@ -181,13 +181,15 @@ impl<'a> Back<'a> {
     }
 }
 
-/// What only Studio has, as its fact lists it.
-pub(super) fn stray(fact: &Fact) -> InStudio {
+/// What only Studio has, as its fact lists it; `expected` where that is what its digest stands for.
+pub(super) fn stray(fact: &Fact, expected: &[Below]) -> InStudio {
+    let is_expected = fact.subtree_digest.is_some_and(|known| known == digest(expected));
+    let below = fact.subtree.clone().or_else(|| is_expected.then(|| expected.to_vec()));
     InStudio {
         hash: fact.studio_hash,
-        below: fact.subtree.clone().unwrap_or_default(),
         draft: fact.is_draft || fact.subtree.iter().flatten().any(|one| one.is_draft),
-        more: fact.subtree.is_none(),
+        more: below.is_none(),
+        below: below.unwrap_or_default(),
     }
 }
 

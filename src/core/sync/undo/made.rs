@@ -46,7 +46,7 @@ impl Back<'_> {
         let (parent, _) = self.at(&above)?;
         let fact = self.extra(parent, &name).filter(|fact| fact.class_name == class)?;
         let mut change = self.change(line);
-        let there = stray(fact);
+        let there = stray(fact, &line.below);
         (change.temp_id, change.studio_hash, change.fs_path) = (fact.temp_id.clone(), there.hash, None);
         if let Some(reason) = objection(&there, line) {
             return Some(Decision::unresolved(change, reason));
@@ -130,5 +130,5 @@ fn objection(there: &InStudio, line: &Line) -> Option<&'static str> {
 
 fn expected(name: &str, line: &Line, there: InStudio) -> Expected {
     let (name, class_name) = (Some(name.to_owned()), line.class_name.clone());
-    Expected { name, class_name, studio_hash: there.hash, subtree: there.below }
+    Expected { name, class_name, studio_hash: there.hash, subtree: there.below, subtree_digest: None }
 }

@@ -47,7 +47,7 @@ impl Back<'_> {
         let key = self.agreement.key(to.parent)?.child(&to.name, &line.class_name);
         if self.is_missing(id) {
             let there = self.extra(to.parent, &to.name).filter(|fact| fact.class_name == line.class_name)?;
-            let is_back = stray(there).is(line.studio.1, &line.below);
+            let is_back = stray(there, &line.below).is(line.studio.1, &line.below);
             return is_back.then(|| restored(Decision::new(change), line, node, &key));
         }
         let there = self.in_studio(node);
@@ -132,7 +132,7 @@ impl Back<'_> {
         let (above, name, class) = line.key.as_ref()?.split_last()?;
         let (from, _) = self.at(&above)?;
         let fact = self.extra(from, &name).filter(|fact| fact.class_name == class)?;
-        let there = stray(fact);
+        let there = stray(fact, &line.below);
         (change.temp_id, change.studio_hash) = (fact.temp_id.clone(), there.hash);
         let target = self.at(&was.parent.child(&was.name, &class));
         let node = target.and_then(|(id, view)| Some((id, view.subtree.as_ref()?)));
@@ -184,5 +184,5 @@ fn objection(there: &InStudio, line: &Line, taken: bool) -> Option<&'static str>
 
 fn expected(name: &str, line: &Line, there: InStudio) -> Expected {
     let (name, class_name) = (Some(name.to_owned()), line.class_name.clone());
-    Expected { name, class_name, studio_hash: there.hash, subtree: there.below }
+    Expected { name, class_name, studio_hash: there.hash, subtree: there.below, subtree_digest: None }
 }
