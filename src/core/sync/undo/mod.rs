@@ -112,7 +112,7 @@ impl Back<'_> {
             return vec![Decision::unresolved(self.change(line), NOT_KEPT)];
         }
         if let Some(set) = &line.properties {
-            return self.set_back(line, set).into_iter().collect();
+            return self.set_back(line, set);
         }
         match (line.direction, line.patch_type) {
             (_, PatchType::Remove) => self.bring_back(line),
