@@ -121,7 +121,13 @@ fn remove_all(session: &ServeSession, there: &[There<'_>]) -> Result<Vec<Displac
 impl FilesEntry {
     fn deletion(there: &[There<'_>]) -> Self {
         let changes = there.iter().map(|one| line(one.script)).collect();
-        let entry = Entry { what: "deletion in Studio".to_owned(), place: NO_PLACE.to_owned(), undoes: None, changes };
+        let entry = Entry {
+            what: "deletion in Studio".to_owned(),
+            place: NO_PLACE.to_owned(),
+            who: Some("Rojo's plugin".to_owned()),
+            undoes: None,
+            changes,
+        };
         let odd = there.iter().filter(|one| ScriptText::new(&one.held).as_str() != one.held);
         Self { entry, held: odd.map(|one| (one.script.fs_path.clone(), one.held.clone())).collect() }
     }

@@ -27,6 +27,9 @@ pub struct Entry {
     pub what: String,
     /// The place it was done in.
     pub place: String,
+    /// Who had it done: the name of a client, or of what begins runs by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
     /// The entry that it takes back, if it is an undo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<u64>,
@@ -223,6 +226,19 @@ mod known {
 }
 
 impl Entry {
+    /// ` by ` whoever had it done, where that is known.
+    pub fn by(&self) -> String {
+        self.who.as_ref().map(|who| format!(" by {who}")).unwrap_or_default()
+    }
+
+    /// Nothing was done, and nothing may have been.
+    pub fn did_nothing(&self) -> bool {
+        use ChangeResult::{Guard, MovedOn, Skipped, Unresolved};
+        let tried =
+            |line: &Line| line.result.is_none_or(|result| !matches!(result, Guard | MovedOn | Skipped | Unresolved));
+        !self.changes.iter().any(tried)
+    }
+
     /// A change of it was made, or may have been.
     pub fn changed_something(&self) -> bool {
         self.changes.iter().any(|line| line.result.is_none_or(|result| result == ChangeResult::Done))

@@ -281,8 +281,10 @@ impl Run {
     }
 
     fn begin(&mut self, agreement: &Agreement) -> Step {
-        let undoes = self.recalled.as_ref().map(|recalled| recalled.id);
-        Step::Begin(plan::draft(&mut self.decisions, agreement, undoes))
+        let undoes = self.undoes();
+        let mut draft = plan::draft(&mut self.decisions, agreement, undoes);
+        draft.entry.who = self.who(&draft.entry);
+        Step::Begin(draft)
     }
 
     /// The journal has the entry, or cannot keep one.

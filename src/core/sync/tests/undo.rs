@@ -72,7 +72,7 @@ fn undo(
     run.compared(Some(7), facts, agreement);
     let texts = [BASE, DISK, STUDIO].map(|text| (hash(text), text.to_owned())).into();
     let entry = Entry { changes: lines, ..Entry::default() };
-    let step = run.recalled(Ok(Recalled { id: 4, entry, texts }), agreement);
+    let step = run.recalled(Ok(Recalled { id: 4, entry, texts, when: "14:02 UTC".into() }), agreement);
     assert!(matches!(step, Step::Look { .. }), "{step:?}");
     let step = run.looked(HashMap::from_iter(views), agreement);
     let step = match step {
@@ -347,7 +347,7 @@ fn all_or_nothing_looks_at_the_files_before_anything_is_changed() {
     run.compared(Some(7), vec![], &mut agreement);
     let texts = [BASE, STUDIO].map(|text| (hash(text), text.to_owned())).into();
     let entry = Entry { changes: vec![pulled], ..Entry::default() };
-    run.recalled(Ok(Recalled { id: 4, entry, texts }), &agreement);
+    run.recalled(Ok(Recalled { id: 4, entry, texts, when: "14:02 UTC".into() }), &agreement);
     let step = run.looked(HashMap::from([root(), script(ID, STUDIO)]), &mut agreement);
     assert!(matches!(&step, Step::Check(writes) if writes.len() == 1), "{step:?}");
     let receipt = receipt(run.checked(vec![Some(Wrote::Failed("it is read-only".into()))], &agreement));

@@ -18,7 +18,7 @@ use look::Back;
 
 use super::{
     decision::{Decision, NodeView},
-    receipt::{ChangeResult, Direction, PatchType},
+    receipt::{ChangeResult, Direction, PatchType, SyncStatus},
 };
 use crate::core::{
     agreement::Agreement,
@@ -53,6 +53,20 @@ pub struct Recalled {
     pub entry: Entry,
     /// What it needs.
     pub texts: HashMap<TextHash, String>,
+    /// When it was done, for people.
+    pub when: String,
+}
+
+impl Recalled {
+    /// What was taken back, if any of it was.
+    pub(super) fn undid(&self, status: SyncStatus) -> Option<String> {
+        let part = match status {
+            SyncStatus::Success => "",
+            SyncStatus::Partial => "part of ",
+            _ => return None,
+        };
+        Some(format!("undid {part}{} {}{} at {}", self.entry.what, self.id, self.entry.by(), self.when))
+    }
 }
 
 /// The nodes that have to be looked up, and those of them of which all below is wanted.
