@@ -33,6 +33,7 @@ mod sync_undo;
 mod sync_undo_files;
 mod sync_undo_live;
 mod sync_undo_many;
+mod sync_undo_random;
 mod transcript;
 mod trial;
 mod undo;

@@ -277,6 +277,7 @@ fn note(change: &mut Change, op: &PlanOp, named: bool, result: Option<&OpResult>
         _ => result.hash.or(change.studio_hash),
     };
     let confirms = match op {
+        PlanOp::Rename { source: Some(_), .. } => result.hash == expected,
         PlanOp::Remove { .. } | PlanOp::Rename { .. } | PlanOp::SetProperties { .. } => true,
         PlanOp::Add { .. } if !named && result.hash.is_none() => true,
         PlanOp::Add { .. } | PlanOp::SetSource { .. } => result.hash == expected,
@@ -285,7 +286,6 @@ fn note(change: &mut Change, op: &PlanOp, named: bool, result: Option<&OpResult>
     change.result = match result.status {
         OpStatus::Done if !confirms => {
             change.reason = Some("Studio did not name the text that was sent as the one that it has now".into());
-        PlanOp::Rename { source: Some(_), .. } => result.hash == expected,
             ChangeResult::Failed
         }
         // What is written as well is done when that is.

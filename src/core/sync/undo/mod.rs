@@ -118,6 +118,12 @@ pub(super) fn is_back(decision: &Decision) -> bool {
 }
 
 impl Back<'_> {
+    /// What was done to its file is taken back in Studio too: both sides are live, or it was done on
+    /// both.
+    fn follows(&self, line: &Line) -> bool {
+        self.both_live || line.direction == Direction::Merge
+    }
+
     fn line(&self, line: &Line) -> Vec<Decision> {
         let before = [line.disk.0, line.studio.0].into_iter().flatten();
         let removed = line.below.iter().filter(|_| line.patch_type == PatchType::Remove);
@@ -132,12 +138,6 @@ impl Back<'_> {
             (_, PatchType::Remove) => self.bring_back(line),
             (_, PatchType::Edit) => self.edit(line).into_iter().collect(),
             (Direction::Pull, PatchType::Add) => self.remove_file(line).into_iter().collect(),
-    /// What was done to its file is taken back in Studio too: both sides are live, or it was done on
-    /// both.
-    fn follows(&self, line: &Line) -> bool {
-        self.both_live || line.direction == Direction::Merge
-    }
-
             (_, PatchType::Add) => self.unmake(line).into_iter().collect(),
             (_, PatchType::Rename) => self.rename(line).into_iter().collect(),
         }
