@@ -100,6 +100,31 @@ async fn a_rename_that_was_followed_is_taken_back_on_both_sides() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_moved_on_disk_is_taken_back_in_studio_and_nobody_made_it_there() {
+    let project = demo();
+    save(project.path(), "src/shared/Deep/Other.luau", "return 'other'\n");
+    let server = TestServer::start(project.path()).await;
+    let studio = server.live_studio(true).await;
+    let agent = server.agent();
+    let text = read(project.path(), CONFIG).expect("a text");
+    rename(&project.path().join(CONFIG), &project.path().join("src/shared/Deep/Config.luau"));
+    let moved =
+        format!("return {SHARED}.Deep:FindFirstChild('Config') ~= nil and not {SHARED}:FindFirstChild('Config')");
+    until("Studio follows", || async { agent.eval(&moved).await == json!(true) }).await;
+    let undone = agent.ask("undo", json!({})).await;
+    assert_eq!((&undone["status"], &undone["renamed"]), (&json!("success"), &json!(1)), "{undone}");
+    live_mode_has_caught_up(&studio, project.path(), "return 1\n").await;
+    assert_eq!(source(&agent, "Config").await, json!(text));
+    assert_eq!(read(project.path(), CONFIG), None, "no file is made of it");
+    assert_eq!(read(project.path(), "src/shared/Deep/Config.luau"), Some(text), "and a person's stays");
+}
+
+#[expect(clippy::disallowed_methods, reason = "a person is not the server")]
+fn rename(from: &Path, to: &Path) {
+    std::fs::rename(from, to).expect("renamed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_folder_with_scripts_that_was_taken_from_studio_is_taken_back() {
     let project = demo();
     let server = TestServer::start(project.path()).await;
