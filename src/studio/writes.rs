@@ -6,6 +6,7 @@ use super::work::Worker;
 use crate::{
     core::{
         journal::{HeldFile, MadeFile},
+        protocol::NewNode,
         sync::{Draft, FileWrite, Wrote},
         text::{ScriptText, TextHash},
     },
@@ -114,36 +115,50 @@ impl Worker {
                 Ok(Wrote::Made(first, None))
             }
             FileWrite::Instance { folder: within, node: Some(node), .. }
-            | FileWrite::Files { folder: within, node } => match self.session.new_files(&node) {
-                Ok(new) => {
-                    let made = files::create_all(&sources, &folder.join(within), &node.name, &new.files)?;
-                    let first = made.first().map(|path| below(&folder, path)).unwrap_or_default();
-                    batch.written.extend(made);
-                    Ok(Wrote::Made(first, None))
-                }
-                Err(reason) => Ok(Wrote::Failed(reason)),
-            },
+            | FileWrite::Files { folder: within, node } => self.make_files(&folder.join(within), &node, batch),
             FileWrite::Folder { folder: within, name } => {
                 let path = files::create_folder(&sources, &folder.join(within), &name)?;
                 self.read_again(std::slice::from_ref(&path));
                 Ok(Wrote::Made(below(&folder, &path), None))
             }
             FileWrite::Move { path, base, folder: within, name, class, text: Some(text) } => {
-                let (path, text) = (folder.join(path), ScriptText::new(&text));
                 let to = (&*folder.join(within), &*name, script_file(&class));
-                batch.written.push(path.clone());
-                batch.written.push(to.0.to_path_buf());
-                let (path, displaced) = files::move_to(&sources, &path, base, to, &text)?;
-                batch.displaced.push(displaced);
-                let made = Wrote::Made(below(&folder, &path), Some(text.hash()));
-                batch.written.push(path);
-                Ok(made)
+                self.move_file(&folder.join(path), base, to, &ScriptText::new(&text), batch)
             }
             FileWrite::Replace { text: None, .. }
             | FileWrite::Create { text: None, .. }
             | FileWrite::Instance { node: None, .. }
             | FileWrite::Move { text: None, .. } => Ok(Wrote::Failed("its text is not known".to_owned())),
         }
+    }
+}
+
+impl Worker {
+    fn make_files(&self, within: &Path, node: &NewNode, batch: &mut Batch) -> Result<Wrote, WriteError> {
+        let new = match self.session.new_files(node) {
+            Ok(new) => new,
+            Err(reason) => return Ok(Wrote::Failed(reason)),
+        };
+        let made = files::create_all(&self.session.sources(), within, &node.name, &new.files)?;
+        let first = made.first().map(|path| below(&self.session.project().folder, path)).unwrap_or_default();
+        batch.written.extend(made);
+        Ok(Wrote::Made(first, None))
+    }
+
+    fn move_file(
+        &self,
+        path: &Path,
+        base: TextHash,
+        to: (&Path, &str, ScriptFile),
+        text: &ScriptText,
+        batch: &mut Batch,
+    ) -> Result<Wrote, WriteError> {
+        batch.written.extend([path.to_path_buf(), to.0.to_path_buf()]);
+        let (path, displaced) = files::move_to(&self.session.sources(), path, base, to, text)?;
+        batch.displaced.push(displaced);
+        let made = Wrote::Made(below(&self.session.project().folder, &path), Some(text.hash()));
+        batch.written.push(path);
+        Ok(made)
     }
 }
 

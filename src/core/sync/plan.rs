@@ -97,36 +97,6 @@ fn texts_of(node: &NewNode, texts: &mut Vec<String>) {
 
 fn line(decision: &Decision, agreement: &Agreement) -> Line {
     let Change { path, fs_path, id, class_name, direction, patch_type, disk_hash, studio_hash, .. } = &decision.change;
-    let studio_after = match &decision.op {
-        Some(PlanOp::SetSource { source, .. } | PlanOp::Rename { source: Some(source), .. }) => {
-            Some(TextHash::of(source))
-        }
-        Some(PlanOp::Add { node, .. }) => node.source.as_deref().map(TextHash::of),
-        Some(PlanOp::Remove { .. }) => None,
-        Some(PlanOp::Rename { .. } | PlanOp::SetProperties { .. }) | None => *studio_hash,
-    };
-    let disk_after = match &decision.write {
-        Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. } | FileWrite::Move { text, .. }) => {
-            text.as_deref().map(TextHash::of)
-        }
-        Some(
-            FileWrite::Remove { .. }
-            | FileWrite::Unmake { .. }
-            | FileWrite::Restore { .. }
-            | FileWrite::Folder { .. }
-            | FileWrite::Instance { .. }
-            | FileWrite::Files { .. },
-        ) => None,
-        None => *disk_hash,
-    };
-    let below = match &decision.op {
-        Some(PlanOp::Remove { expect, .. } | PlanOp::Rename { expect, .. }) => expect.subtree.clone(),
-        Some(PlanOp::Add { node, .. }) => listed(node),
-        _ => match &decision.lost {
-            Lost::Known(node) => listed(node),
-            Lost::Nothing | Lost::Wanted => Vec::new(),
-        },
-    };
     let seat = |place: &Place| {
         let parent = agreement.key(place.parent)?;
         Some(Seat { parent, name: place.name.clone() })
@@ -155,11 +125,11 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         base,
         class_name: class_name.clone(),
         fs_path: fs_path.clone(),
-        disk: (*disk_hash, disk_after),
-        studio: (*studio_hash, studio_after),
+        disk: (*disk_hash, disk_after(decision)),
+        studio: (*studio_hash, studio_after(decision)),
         properties: properties_line(decision, agreement),
         specified: specified(decision, agreement),
-        below,
+        below: below(decision),
         lost: match &decision.lost {
             Lost::Known(node) => Some(node.clone()),
             Lost::Nothing | Lost::Wanted => None,
@@ -172,6 +142,44 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         was: decision.was.as_ref().and_then(seat),
         then: restored.flatten(),
         result: None,
+    }
+}
+
+fn studio_after(decision: &Decision) -> Side {
+    match &decision.op {
+        Some(PlanOp::SetSource { source, .. } | PlanOp::Rename { source: Some(source), .. }) => {
+            Some(TextHash::of(source))
+        }
+        Some(PlanOp::Add { node, .. }) => node.source.as_deref().map(TextHash::of),
+        Some(PlanOp::Remove { .. }) => None,
+        Some(PlanOp::Rename { .. } | PlanOp::SetProperties { .. }) | None => decision.change.studio_hash,
+    }
+}
+
+fn disk_after(decision: &Decision) -> Side {
+    match &decision.write {
+        Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. } | FileWrite::Move { text, .. }) => {
+            text.as_deref().map(TextHash::of)
+        }
+        Some(
+            FileWrite::Remove { .. }
+            | FileWrite::Unmake { .. }
+            | FileWrite::Restore { .. }
+            | FileWrite::Folder { .. }
+            | FileWrite::Instance { .. }
+            | FileWrite::Files { .. },
+        ) => None,
+        None => decision.change.disk_hash,
+    }
+}
+
+/// What lies below it in Studio.
+fn below(decision: &Decision) -> Vec<Below> {
+    match (&decision.op, &decision.lost) {
+        (Some(PlanOp::Remove { expect, .. } | PlanOp::Rename { expect, .. }), _) => expect.subtree.clone(),
+        (Some(PlanOp::Add { node, .. }), _) => listed(node),
+        (_, Lost::Known(node)) => listed(node),
+        (_, Lost::Nothing | Lost::Wanted) => Vec::new(),
     }
 }
 
