@@ -107,7 +107,7 @@ fn remove_all(session: &ServeSession, there: &[There<'_>]) -> Result<Vec<Displac
             Err(WriteError::Gone(_)) => {}
             Err(error) => {
                 for There { script, held } in there.iter().take(at) {
-                    if let Err(error) = files::restore(&sources, &script.file, held) {
+                    if let Err(error) = files::restore(&sources, &script.file, held.as_bytes()) {
                         log::error!("a file that was to stay could not be put back; the journal has it: {error}");
                     }
                 }
@@ -121,7 +121,13 @@ fn remove_all(session: &ServeSession, there: &[There<'_>]) -> Result<Vec<Displac
 impl FilesEntry {
     fn deletion(there: &[There<'_>]) -> Self {
         let changes = there.iter().map(|one| line(one.script)).collect();
-        let entry = Entry { what: "deletion in Studio".to_owned(), place: NO_PLACE.to_owned(), undoes: None, changes };
+        let entry = Entry {
+            what: "deletion in Studio".to_owned(),
+            place: NO_PLACE.to_owned(),
+            who: Some("Rojo's plugin".to_owned()),
+            undoes: None,
+            changes,
+        };
         let odd = there.iter().filter(|one| ScriptText::new(&one.held).as_str() != one.held);
         Self { entry, held: odd.map(|one| (one.script.fs_path.clone(), one.held.clone())).collect() }
     }
@@ -154,6 +160,9 @@ fn line(script: &OwnScript) -> Line {
         below: Vec::new(),
         properties: None,
         specified: BTreeMap::new(),
+        lost: None,
+        made: Vec::new(),
+        held: Vec::new(),
         was: None,
         then: None,
         result: None,

@@ -20,6 +20,7 @@ mod place;
 mod remove;
 #[cfg(test)]
 mod tests;
+mod unmake;
 
 use std::{
     fs,
@@ -35,6 +36,7 @@ pub use make::{
 pub use names::{NameError, ScriptFile, check_name};
 pub use place::{Rules, Sources};
 pub use remove::{Removed, removable, remove, remove_empty_folder, restore};
+pub use unmake::{check_restore, check_unmake, restore_all, unmake};
 
 use self::exchange::Means;
 use crate::core::text::{ScriptText, TextHash};
@@ -75,6 +77,9 @@ pub enum WriteError {
     /// Something stands there already, perhaps in other letters.
     #[error("{} exists already", .0.display())]
     Exists(PathBuf),
+    /// It lies in a folder that was made for other things, which it would be lost with.
+    #[error("{} is no work of that sync", .0.display())]
+    Holds(PathBuf),
     /// No file name gives an instance of that name.
     #[error(transparent)]
     Name(#[from] NameError),

@@ -106,8 +106,13 @@ impl Server {
             shutdown: shutdown.clone(),
         });
         let server = ServerInfo { version: VERSION.to_owned(), url: format!("http://{}", host_and_port(address)) };
-        let backend =
-            Arc::new(Backend { session: Arc::clone(&session), hub: hub.clone(), store: store.clone(), server });
+        let backend = Arc::new(Backend {
+            session: Arc::clone(&session),
+            hub: hub.clone(),
+            store: store.clone(),
+            server,
+            who: None,
+        });
         let handler = McpHandler::new(BackendCell::ready(Arc::clone(&backend)));
         let token = Token::random();
         let peer = Peer {

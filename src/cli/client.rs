@@ -108,7 +108,7 @@ impl Client {
         let params = json!({
             "protocolVersion": "2025-06-18",
             "capabilities": capabilities,
-            "clientInfo": { "name": "rojo-mcp", "version": crate::VERSION },
+            "clientInfo": { "name": "command line", "version": crate::VERSION },
         });
         client.request("initialize", params, &mut ProgressLine::none()).await?;
         client.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;

@@ -63,9 +63,14 @@ impl TextHash {
     }
 
     fn of_normalised(text: &str) -> Self {
+        Self::of_bytes(text.as_bytes())
+    }
+
+    /// Of `bytes` as they are, nothing normalised.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
         let mut sha = Sha1::new();
-        sha.update(format!("blob {}\0", text.len()));
-        sha.update(text.as_bytes());
+        sha.update(format!("blob {}\0", bytes.len()));
+        sha.update(bytes);
         Self(sha.finalize().into())
     }
 

@@ -6,6 +6,7 @@ use serde_json::Map;
 
 use super::{FilesEntry, NO_PLACE, is_about_files_alone};
 use crate::{
+    clock,
     core::{
         journal::{Entry, Line},
         sync::{Change, ChangeResult, Direction, PatchType, Receipt, SyncStatus},
@@ -44,9 +45,15 @@ pub fn last(store: &Store, change: Option<u64>) -> Result<Option<u64>, StoreErro
 ///
 /// # Errors
 /// The disk fails. Nothing was put back.
-pub fn bring_back(session: &ServeSession, store: &Store, id: u64, partial: bool) -> Result<Receipt, StoreError> {
+pub fn bring_back(
+    session: &ServeSession,
+    store: &Store,
+    (id, who): (u64, Option<String>),
+    partial: bool,
+) -> Result<Receipt, StoreError> {
     let noted = store.entry(id)?.ok_or(StoreError::NoEntry(id))?;
     let deletion: FilesEntry = serde_json::from_value(noted.entry)?;
+    let when = clock::time_of_day(noted.at_ms);
     let cursor = *session.cursor().borrow();
     let ended = |status, changes, message: &str| Receipt::new(status, cursor, changes, Some(message.to_owned()));
     if noted.state == EntryState::Undone {
@@ -56,7 +63,7 @@ pub fn bring_back(session: &ServeSession, store: &Store, id: u64, partial: bool)
         let message = "that undo brought files back; to take it back, delete them again";
         return Ok(ended(SyncStatus::Error, Vec::new(), message));
     }
-    let mut back = Back { session, files: Vec::new(), held: Vec::new() };
+    let mut back = Back { session, who, files: Vec::new(), held: Vec::new() };
     for line in &deletion.entry.changes {
         back.look(store, &deletion, line)?;
     }
@@ -69,12 +76,13 @@ pub fn bring_back(session: &ServeSession, store: &Store, id: u64, partial: bool)
                        the rest with `partial`";
         return Ok(ended(SyncStatus::FastfailUnresolved, back.untried(), message));
     }
-    back.restore(store, id, &deletion)
+    back.restore(store, (id, &when), &deletion)
 }
 
 /// What can come back, and what cannot.
 struct Back<'a> {
     session: &'a ServeSession,
+    who: Option<String>,
     files: Vec<Deleted>,
     held: Vec<Change>,
 }
@@ -118,14 +126,20 @@ impl Back<'_> {
         self.held.into_iter().chain(planned).collect()
     }
 
-    fn restore(self, store: &Store, id: u64, deletion: &FilesEntry) -> Result<Receipt, StoreError> {
+    fn restore(self, store: &Store, (id, when): (u64, &str), deletion: &FilesEntry) -> Result<Receipt, StoreError> {
         let lines = self.files.iter().map(|file| Line {
             patch_type: PatchType::Add,
             disk: (None, Some(file.hash)),
             result: None,
             ..file.line.clone()
         });
-        let entry = Entry { what: "undo".into(), place: NO_PLACE.into(), undoes: Some(id), changes: lines.collect() };
+        let entry = Entry {
+            what: "undo".into(),
+            place: NO_PLACE.into(),
+            who: self.who.clone(),
+            undoes: Some(id),
+            changes: lines.collect(),
+        };
         let mut undo = FilesEntry { entry, ..FilesEntry::default() };
         let texts: Vec<(TextHash, ScriptText)> =
             self.files.iter().map(|file| (file.hash, ScriptText::new(&file.held))).collect();
@@ -135,7 +149,7 @@ impl Back<'_> {
         for (Deleted { change, line, held, .. }, noted) in self.files.into_iter().zip(&mut undo.entry.changes) {
             let place = self.session.project().folder.join(line.fs_path.unwrap_or_default());
             let mut change = change.planned(Direction::Pull, PatchType::Add);
-            match files::restore(&sources, &place, &held) {
+            match files::restore(&sources, &place, held.as_bytes()) {
                 Ok(()) => change.result = ChangeResult::Done,
                 Err(error) => change.ended(ChangeResult::Failed, error.to_string()),
             }
@@ -155,7 +169,8 @@ impl Back<'_> {
             (false, true) => SyncStatus::Partial,
             (false, false) => SyncStatus::Error,
         };
-        let message = read.as_ref().err().map(ToString::to_string);
+        let undid = || format!("undid {} {id}{} at {when}", deletion.entry.what, deletion.entry.by());
+        let message = read.as_ref().err().map(ToString::to_string).or_else(|| any.then(undid));
         let receipt = Receipt::new(status, read.unwrap_or_default(), changes, message);
         Ok(Receipt { journal: Some(journal), ..receipt })
     }

@@ -46,7 +46,7 @@ pub fn move_to(
     let place = || exchange::place_new(&scratch.0, &new).map_err(|error| WriteError::io(&new, error));
     if is_own {
         let removed = remove(sources, path, base)?;
-        place().or_else(|error| restore(sources, path, &removed.held).and(Err(error)))?;
+        place().or_else(|error| restore(sources, path, removed.held.as_bytes()).and(Err(error)))?;
         return Ok((new, removed.displaced));
     }
     place()?;

@@ -10,7 +10,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{Displaced, Means, Scratch, Sources, WriteError, changed, decide, exchange, fs_rename, read_all};
+use super::{Displaced, Means, Scratch, Sources, WriteError, changed, exchange, fs_rename, read_all};
 use crate::core::text::TextHash;
 
 /// A file that was removed.
@@ -35,7 +35,7 @@ pub fn remove(sources: &Sources, path: &Path, base: TextHash) -> Result<Removed,
 /// # Errors
 /// As [`remove`] would say.
 pub fn removable(sources: &Sources, path: &Path, base: TextHash) -> Result<String, WriteError> {
-    check(sources, path, base).map(|(_, held)| held)
+    Guard::Text(base).check(sources, path).map(|(_, held)| as_text(held))
 }
 
 /// Remove the folder at `path` if nothing is in it. Whether it is gone.
@@ -56,16 +56,16 @@ pub fn remove_empty_folder(sources: &Sources, path: &Path) -> Result<bool, Write
 ///
 /// # Errors
 /// Something is there again, or it may not be written there.
-pub fn restore(sources: &Sources, path: &Path, held: &str) -> Result<(), WriteError> {
+pub fn restore(sources: &Sources, path: &Path, held: &[u8]) -> Result<(), WriteError> {
     let folder = path.parent().ok_or_else(|| WriteError::Outside(path.to_path_buf()))?;
     let folder = make_folders(sources, folder)?;
     let place = folder.join(path.file_name().ok_or_else(|| WriteError::Outside(path.to_path_buf()))?);
-    let scratch = Scratch::write(&place, held.as_bytes(), None)?;
+    let scratch = Scratch::write(&place, held, None)?;
     exchange::place_new(&scratch.0, &place).map_err(|error| WriteError::io(&place, error))
 }
 
 /// The folder at `path`, made where it is lacking. Only what lies in the sources counts as there.
-fn make_folders(sources: &Sources, path: &Path) -> Result<PathBuf, WriteError> {
+pub(super) fn make_folders(sources: &Sources, path: &Path) -> Result<PathBuf, WriteError> {
     let there = path.ancestors().find(|path| path.is_dir()).ok_or_else(|| WriteError::Gone(path.to_path_buf()))?;
     let lacking = path.strip_prefix(there).unwrap_or(Path::new(""));
     if !lacking.components().all(|part| matches!(part, Component::Normal(_))) {
@@ -76,18 +76,13 @@ fn make_folders(sources: &Sources, path: &Path) -> Result<PathBuf, WriteError> {
     Ok(folder)
 }
 
-/// Where the file is, and what it holds.
-fn check(sources: &Sources, path: &Path, base: TextHash) -> Result<(PathBuf, String), WriteError> {
-    let place = sources.file(path)?;
-    let own = fs::symlink_metadata(path).map_err(|error| WriteError::io(path, error))?;
-    if own.is_symlink() {
-        return Err(WriteError::Link(path.to_path_buf()));
-    }
-    let held = decide(&place, base)?;
-    if own.permissions().readonly() || !exchange::may_write(&place) {
-        return Err(WriteError::ReadOnly(place));
-    }
-    Ok((place, held))
+/// What a file must hold.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Guard {
+    /// This text, whatever its line endings.
+    Text(TextHash),
+    /// These bytes.
+    Bytes(TextHash),
 }
 
 /// One removal, with what a test may put in its way.
@@ -98,7 +93,13 @@ pub(super) struct Remove<'a> {
 
 impl Remove<'_> {
     pub fn run(self, sources: &Sources, path: &Path, base: TextHash) -> Result<Removed, WriteError> {
-        let (place, held) = check(sources, path, base)?;
+        let (held, displaced) = self.run_with(sources, path, Guard::Text(base))?;
+        Ok(Removed { held: as_text(held), displaced })
+    }
+
+    /// What it held, and the file itself.
+    pub fn run_with(self, sources: &Sources, path: &Path, guard: Guard) -> Result<(Vec<u8>, Displaced), WriteError> {
+        let (place, held) = guard.check(sources, path)?;
         let aside = Scratch::beside(&place);
         (self.before_move)();
         fs_rename(&place, &aside.0).map_err(|error| WriteError::io(&place, error))?;
@@ -112,11 +113,16 @@ impl Remove<'_> {
                 return Err(WriteError::io(&place, error));
             }
         };
-        if moved != held.as_bytes() {
+        if moved != held {
             exchange::place_new(&aside.0, &place).map_err(|error| aside.keep(&place, Some(&moved), error))?;
             return Err(changed(&place, &moved));
         }
         let displaced = Displaced { file, place, held: moved, ours: None, means: Means::best() };
-        Ok(Removed { held, displaced })
+        Ok((held, displaced))
     }
+}
+
+/// Bytes of which it is known that they are a text.
+fn as_text(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -29,6 +29,8 @@ pub struct Backend {
     pub store: Store,
     /// For `status`.
     pub server: ServerInfo,
+    /// Who calls, as the client calls itself.
+    pub who: Option<String>,
 }
 
 /// What the server says of itself.
@@ -52,13 +54,14 @@ pub struct ProgressSink {
 }
 
 impl Backend {
-    /// The same, for the calls of `owner`.
-    pub fn of(&self, owner: OwnerId) -> Arc<Self> {
+    /// The same, for the calls of `owner`, who calls itself `who`.
+    pub fn of(&self, owner: OwnerId, who: Option<String>) -> Arc<Self> {
         Arc::new(Self {
             session: Arc::clone(&self.session),
             hub: self.hub.of(owner),
             store: self.store.clone(),
             server: self.server.clone(),
+            who,
         })
     }
 
@@ -80,7 +83,10 @@ impl Backend {
     ///
     /// # Errors
     /// As the bridge settles it.
-    pub async fn change(&self, call: Call, progress: Option<ProgressSink>) -> Result<Answer, ToolError> {
+    pub async fn change(&self, mut call: Call, progress: Option<ProgressSink>) -> Result<Answer, ToolError> {
+        if let Ask::Sync(args) = &mut call.ask {
+            args.who.clone_from(&self.who);
+        }
         self.hub.call(call, progress.map(|sink| sink.to)).await
     }
 

@@ -23,12 +23,15 @@ use super::{
     tools::{Answered, Tool, catalogue},
 };
 use crate::{
-    core::error::ToolError,
+    core::{error::ToolError, text::for_terminal},
     studio::{Progress, Report},
 };
 
 /// How often a caller hears that its call still runs. Clients give up after a minute of silence.
 const STILL_RUNNING: Duration = Duration::from_secs(5);
+
+/// Of the name that a client gives itself, no more is told.
+const LONGEST_NAME: usize = 80;
 
 /// How long a client may take to hear that a question is over.
 const LAST_WORD: Duration = Duration::from_secs(1);
@@ -107,7 +110,7 @@ impl McpHandler {
         let args = Value::Object(request.arguments.unwrap_or_default());
         let (to, reports) = mpsc::unbounded_channel();
         let work = async {
-            let backend = self.backend.get().await?.of(self.caller.id);
+            let backend = self.backend.get().await?.of(self.caller.id, name_of(context));
             // A client that sees no progress gives up after a minute, so its call may not take longer.
             let (is_seen, asks) = (context.meta.get_progress_token().is_some(), can_ask(context));
             let sink = (is_seen || asks).then_some(ProgressSink { to, is_seen, asks });
@@ -127,6 +130,13 @@ impl McpHandler {
             Err(error) => error_result(&error),
         }
     }
+}
+
+/// What the client calls itself.
+fn name_of(context: &RequestContext<RoleServer>) -> Option<String> {
+    let client = context.client_info()?;
+    let name: String = for_terminal(&client.name).chars().filter(|letter| *letter != '\n').take(LONGEST_NAME).collect();
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
 /// What a client is told while its call runs.

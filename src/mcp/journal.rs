@@ -11,16 +11,18 @@ const MAX_NAMED: usize = 5;
 /// A run whose end nobody saw.
 pub(super) fn cut_off_problem(id: u64, entry: &Value) -> Problem {
     let next = next_step(id, entry["undoes"].as_u64());
-    let Ok(Entry { what, place, changes, .. }) = serde_json::from_value(entry.clone()) else {
+    let Ok(said) = serde_json::from_value::<Entry>(entry.clone()) else {
         return Problem { what: format!("journal entry {id} was cut off, and cannot be read"), next };
     };
+    let by = said.who.as_ref().map(|who| format!(", by {who},")).unwrap_or_default();
+    let Entry { what, place, changes, .. } = said;
     let mut named: Vec<&str> = changes.iter().take(MAX_NAMED).map(|line| line.path.as_str()).collect();
     if changes.len() > MAX_NAMED {
         named.push("…");
     }
     let (count, named) = (changes.len(), named.join(", "));
     Problem {
-        what: format!("{what} {id} of {place} was cut off: of its {count} change(s) some may be done: {named}"),
+        what: format!("{what} {id} of {place}{by} was cut off: of its {count} change(s) some may be done: {named}"),
         next,
     }
 }

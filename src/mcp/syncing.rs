@@ -91,7 +91,7 @@ pub(super) async fn undo(
         return bring_back(&backend, entry, partial, claim).await;
     }
     let mode = if partial { SyncMode::Standard } else { SyncMode::Fastfail };
-    let undo = Some(Undo { journal: change });
+    let undo = Some(Undo { journal: change, both_live: false });
     let args = sync::SyncArgs { mode, undo, ..sync::SyncArgs::default() };
     let call = Call { studio, patience: SYNC_PATIENCE, ask: Ask::Sync(args), operation: claim };
     run(&backend, call, progress).await
@@ -114,7 +114,7 @@ async fn deletion(backend: &Backend, change: Option<u64>, claim: Option<&Claim>)
 /// Put deleted files back. Noted like what is sent to a Studio: a call with the same id has the same
 /// outcome, from the store.
 async fn bring_back(backend: &Backend, entry: u64, partial: bool, claim: Option<Claim>) -> Result<Synced, ToolError> {
-    let (session, store) = (Arc::clone(&backend.session), backend.store.clone());
+    let (session, store, who) = (Arc::clone(&backend.session), backend.store.clone(), backend.who.clone());
     let receipt = blocking(move || {
         if let Some(Claim { id, tool, args_hash }) = &claim {
             let request_id = RequestId::from(uuid::Uuid::new_v4().to_string());
@@ -123,7 +123,7 @@ async fn bring_back(backend: &Backend, entry: u64, partial: bool, claim: Option<
                 return Err(ToolError::outcome_unknown("the server", "it is under way").ask_get_call(id.as_str()));
             }
         }
-        let receipt = deletions::bring_back(&session, &store, entry, partial)?;
+        let receipt = deletions::bring_back(&session, &store, (entry, who), partial)?;
         if let Some(Claim { id, .. }) = &claim {
             store.settle(id, tools::to_json(&Outcome::Receipt(receipt.clone())))?;
         }

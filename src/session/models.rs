@@ -57,9 +57,17 @@ fn leave_out_defaults(node: &mut NewNode) {
     node.children.iter_mut().for_each(leave_out_defaults);
 }
 
-/// Equal, whichever way a colour is written.
+/// Equal, whichever way a colour or a text is written.
 fn is_same(one: &Value, other: &Value) -> bool {
+    let text = |value: &Value| match values::decode(value).filter(|_| value.get("BinaryString").is_some()) {
+        Some(Variant::BinaryString(bytes)) => String::from_utf8(bytes.into_vec()).ok(),
+        _ => None,
+    };
     let plain = |value: &Value| match value.get("Color3uint8").and_then(Value::as_array) {
+        // A model has the text of an attribute so.
+        _ if value.get("BinaryString").is_some() => {
+            text(value).map_or_else(|| value.clone(), |text| json!({ "String": text }))
+        }
         Some(bytes) => {
             let parts: Vec<f64> = bytes.iter().map(|byte| byte.as_f64().unwrap_or_default() / 255.0).collect();
             json!({ "Color3": parts })
@@ -252,6 +260,7 @@ mod tests {
         let mut rig = node(1, "Rig", "Model", None, vec![part, twin, force]);
         rig.properties.insert("PrimaryPart".into(), json!({ "Ref": NodeId(2).to_string() }));
         rig.properties.insert("@level".into(), json!({ "Float64": 3.0 }));
+        rig.properties.insert("@kind".into(), json!({ "String": "heavy 🙂" }));
         assert_eq!(paths(&rig), ["Rig.rbxm"]);
         let new = files(&rig, &InstanceContext::new()).expect("it has files");
         let bytes = new.files[0].1.clone().expect("a file");

@@ -92,6 +92,17 @@ impl Store {
         })
     }
 
+    /// Nothing was done: there is no such entry.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn forget(&self, id: u64) -> Result<(), StoreError> {
+        self.write(|tx| {
+            remove(tx, &[id])?;
+            Ok(Done::changed(()))
+        })
+    }
+
     /// Keep further texts for as long as the entry is kept.
     ///
     /// # Errors

@@ -57,6 +57,16 @@ impl Worker {
                 files::check_move_folder(sources, &folder.join(path), (&folder.join(within), name))?;
             }
             FileWrite::Create { name, .. } | FileWrite::Folder { name, .. } => files::check_name(name)?,
+            // Nothing is left to be done.
+            FileWrite::Unmake { files } if !files::check_unmake(sources, folder, files)? => {
+                return Ok(Some(Wrote::Done(None)));
+            }
+            FileWrite::Unmake { .. } | FileWrite::Files { .. } => {}
+            FileWrite::Restore { files } => match files::check_restore(folder, files) {
+                // Somebody has put something there since.
+                Err(error @ WriteError::Exists(_)) => return Ok(Some(Wrote::MovedOn(error.to_string()))),
+                checked => checked?,
+            },
             FileWrite::Instance { folder: within, expect, node, .. } => {
                 files::check_name(expect.name.as_deref().unwrap_or_default())?;
                 let Some(node) = node else { return Ok(None) };

@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
+use super::writes::note;
 use crate::{
+    clock,
     core::{
         agreement::{Kept, News},
         bridge::{Work, Worked},
@@ -194,7 +196,7 @@ impl Worker {
         self.try_begin(draft).unwrap_or_else(|error| Begun::Failed(error.to_string()))
     }
 
-    fn try_begin(&self, draft: Draft) -> Result<Begun, StoreError> {
+    fn try_begin(&self, mut draft: Draft) -> Result<Begun, StoreError> {
         let texts: HashMap<TextHash, ScriptText> =
             draft.texts.iter().map(|text| ScriptText::new(text)).map(|text| (text.hash(), text)).collect();
         let mut kept: HashMap<TextHash, String> = HashMap::new();
@@ -209,6 +211,7 @@ impl Worker {
         if !lacks.is_empty() {
             return Ok(Begun::Lacks(lacks));
         }
+        note(&self.session, &mut draft);
         let texts = texts.iter().map(|(hash, text)| (*hash, text.as_str()));
         let all: Vec<(TextHash, &str)> = texts.chain(kept.iter().map(|(hash, text)| (*hash, text.as_str()))).collect();
         let id = self.store.begin(&serde_json::to_value(&draft.entry)?, &all)?;
@@ -216,42 +219,42 @@ impl Worker {
     }
 
     fn recall(&self, place: &InstanceId, undo: &Undo) -> Result<Recalled, String> {
-        let (id, entry) = self.find_entry(place, undo)?;
+        let Found { id, at_ms, entry } = self.find_entry(place, undo)?;
         let mut texts = HashMap::new();
         for hash in entry.texts() {
             if let Some(text) = self.store.text(hash).map_err(|error| error.to_string())? {
                 texts.insert(hash, text);
             }
         }
-        Ok(Recalled { id, entry, texts })
+        Ok(Recalled { id, entry, texts, when: clock::time_of_day(at_ms) })
     }
 
-    fn find_entry(&self, place: &InstanceId, undo: &Undo) -> Result<(u64, Entry), String> {
-        let read = |entry: JournalEntry| -> Result<(u64, EntryState, Entry), String> {
+    fn find_entry(&self, place: &InstanceId, undo: &Undo) -> Result<Found, String> {
+        let read = |entry: JournalEntry| -> Result<(Found, EntryState), String> {
             let said =
                 serde_json::from_value(entry.entry).map_err(|error| format!("the entry is malformed: {error}"))?;
-            Ok((entry.id, entry.state, said))
+            Ok((Found { id: entry.id, at_ms: entry.at_ms, entry: said }, entry.state))
         };
         let Some(id) = undo.journal else {
             let entries = self.store.entries(MAX_LOOKED_THROUGH).map_err(|error| error.to_string())?;
             let mut entries = entries.into_iter().filter_map(|entry| read(entry).ok());
-            let last = entries.find(|(_, state, entry)| {
+            let last = entries.find(|(Found { entry, .. }, state)| {
                 let is_of_this = entry.undoes.is_none() && entry.place == place.as_str();
                 is_of_this && *state != EntryState::Undone && entry.changed_something()
             });
             return last
-                .map(|(id, _, entry)| (id, entry))
+                .map(|(found, _)| found)
                 .ok_or_else(|| format!("the journal has nothing of {place} that could be taken back"));
         };
         let entry = self.store.entry(id).map_err(|error| error.to_string())?;
-        let (id, state, entry) = read(entry.ok_or_else(|| format!("the journal has no entry {id}, or no longer"))?)?;
-        if entry.place != place.as_str() {
-            return Err(format!("entry {id} was done in {}, and this is {place}", entry.place));
+        let (found, state) = read(entry.ok_or_else(|| format!("the journal has no entry {id}, or no longer"))?)?;
+        if found.entry.place != place.as_str() {
+            return Err(format!("entry {id} was done in {}, and this is {place}", found.entry.place));
         }
         if state == EntryState::Undone {
             return Err(format!("entry {id} was taken back already"));
         }
-        Ok((id, entry))
+        Ok(found)
     }
 
     /// Nothing is left of an entry.
@@ -266,11 +269,23 @@ impl Worker {
         let all = entry.changes.iter().all(|line| line.result == Some(ChangeResult::Done));
         let undone = entry.undoes.filter(|_| all);
         let kept = self.try_remember(place, news);
+        let is_void = entry.undoes.is_some() && entry.did_nothing();
         let entry = serde_json::to_value(entry).map_err(|error| error.to_string())?;
-        let finished = self.store.finish(journal, EntryState::Done, &entry);
+        let finished = match is_void {
+            // Called again and again, it would drive out what can be taken back.
+            true => self.store.forget(journal),
+            false => self.store.finish(journal, EntryState::Done, &entry),
+        };
         let undone = undone.map_or(Ok(()), |id| self.mark_undone(id));
         kept.and(finished).and(undone).map_err(|error| error.to_string())
     }
+}
+
+/// An entry of the journal that can be taken back.
+struct Found {
+    id: u64,
+    at_ms: u64,
+    entry: Entry,
 }
 
 fn to_base((last, earlier): &(Side, Vec<Side>)) -> Base {

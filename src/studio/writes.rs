@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use super::work::Worker;
 use crate::{
     core::{
-        ids::NodeId,
-        sync::{FileWrite, Wrote},
-        text::ScriptText,
+        journal::{HeldFile, MadeFile},
+        protocol::NewNode,
+        sync::{Draft, FileWrite, Wrote},
+        text::{ScriptText, TextHash},
     },
     files::{self, Displaced, ScriptFile, WriteError},
+    session::ServeSession,
 };
 
 /// What a batch of writes has come to so far.
@@ -45,22 +47,6 @@ impl Worker {
         }
     }
 
-    fn move_folder(
-        &self,
-        (id, path): (NodeId, &str),
-        (to, name): (&str, &str),
-        batch: &mut Batch,
-    ) -> Result<Wrote, WriteError> {
-        let (folder, sources) = (self.session.project().folder.clone(), self.session.sources());
-        if let Some(problem) = self.check_folder(&sources, id, path)? {
-            return Ok(problem);
-        }
-        let (path, to) = (folder.join(path), folder.join(to));
-        let new = files::move_folder(&sources, &path, (&to, name))?;
-        batch.written.extend([path, to]);
-        Ok(Wrote::Made(below(&folder, &new), None))
-    }
-
     fn write_one(&self, write: FileWrite, batch: &mut Batch) -> Result<Wrote, WriteError> {
         let folder = self.session.project().folder.clone();
         let sources = self.session.sources();
@@ -89,31 +75,36 @@ impl Worker {
                 batch.written.push(path);
                 Ok(made)
             }
-            FileWrite::Instance { folder: within, node: Some(node), .. } => match self.session.new_files(&node) {
-                Ok(new) => {
-                    let made = files::create_all(&sources, &folder.join(within), &node.name, &new.files)?;
-                    let first = made.first().map(|path| below(&folder, path)).unwrap_or_default();
-                    batch.written.extend(made);
-                    Ok(Wrote::Made(first, None))
+            FileWrite::Unmake { files } => {
+                batch.written.extend(files.iter().map(|file| folder.join(&file.path)));
+                batch.displaced.extend(files::unmake(&sources, &folder, &files)?);
+                Ok(Wrote::Done(None))
+            }
+            FileWrite::Restore { files } => {
+                let back = files::restore_all(&sources, &folder, &files)?;
+                let first = back.first().map(|path| below(&folder, path)).unwrap_or_default();
+                batch.written.extend(back);
+                Ok(Wrote::Made(first, None))
+            }
+            FileWrite::Instance { folder: within, node: Some(node), .. }
+            | FileWrite::Files { folder: within, node } => self.make_files(&folder.join(within), &node, batch),
+            FileWrite::MoveFolder { id, path, folder: within, name } => {
+                if let Some(problem) = self.check_folder(&sources, id, &path)? {
+                    return Ok(problem);
                 }
-                Err(reason) => Ok(Wrote::Failed(reason)),
-            },
-            FileWrite::MoveFolder { id, path, folder: to, name } => self.move_folder((id, &path), (&to, &name), batch),
+                let (path, within) = (folder.join(path), folder.join(within));
+                let new = files::move_folder(&sources, &path, (&within, &name))?;
+                batch.written.extend([path, within]);
+                Ok(Wrote::Made(below(&folder, &new), None))
+            }
             FileWrite::Folder { folder: within, name } => {
                 let path = files::create_folder(&sources, &folder.join(within), &name)?;
                 self.read_again(std::slice::from_ref(&path));
                 Ok(Wrote::Made(below(&folder, &path), None))
             }
             FileWrite::Move { path, base, folder: within, name, class, text: Some(text) } => {
-                let (path, text) = (folder.join(path), ScriptText::new(&text));
                 let to = (&*folder.join(within), &*name, script_file(&class));
-                batch.written.push(path.clone());
-                batch.written.push(to.0.to_path_buf());
-                let (path, displaced) = files::move_to(&sources, &path, base, to, &text)?;
-                batch.displaced.push(displaced);
-                let made = Wrote::Made(below(&folder, &path), Some(text.hash()));
-                batch.written.push(path);
-                Ok(made)
+                self.move_file(&folder.join(path), base, to, &ScriptText::new(&text), batch)
             }
             FileWrite::Replace { text: None, .. }
             | FileWrite::Create { text: None, .. }
@@ -123,10 +114,78 @@ impl Worker {
     }
 }
 
+impl Worker {
+    fn make_files(&self, within: &Path, node: &NewNode, batch: &mut Batch) -> Result<Wrote, WriteError> {
+        let new = match self.session.new_files(node) {
+            Ok(new) => new,
+            Err(reason) => return Ok(Wrote::Failed(reason)),
+        };
+        let made = files::create_all(&self.session.sources(), within, &node.name, &new.files)?;
+        let first = made.first().map(|path| below(&self.session.project().folder, path)).unwrap_or_default();
+        batch.written.extend(made);
+        Ok(Wrote::Made(first, None))
+    }
+
+    fn move_file(
+        &self,
+        path: &Path,
+        base: TextHash,
+        to: (&Path, &str, ScriptFile),
+        text: &ScriptText,
+        batch: &mut Batch,
+    ) -> Result<Wrote, WriteError> {
+        batch.written.extend([path.to_path_buf(), to.0.to_path_buf()]);
+        let (path, displaced) = files::move_to(&self.session.sources(), path, base, to, text)?;
+        batch.displaced.push(displaced);
+        let made = Wrote::Made(below(&self.session.project().folder, &path), Some(text.hash()));
+        batch.written.push(path);
+        Ok(made)
+    }
+}
+
 pub(super) fn problem(error: &WriteError) -> Wrote {
     match error {
-        WriteError::Changed { .. } | WriteError::Gone(_) => Wrote::MovedOn(error.to_string()),
+        WriteError::Changed { .. } | WriteError::Gone(_) | WriteError::Holds(_) => Wrote::MovedOn(error.to_string()),
         other => Wrote::Failed(other.to_string()),
+    }
+}
+
+/// What is going to be done to files, noted in an entry of the journal before it is done: what is
+/// removed byte for byte, and what is made of instances.
+pub(super) fn note(session: &ServeSession, draft: &mut Draft) {
+    let folder = session.project().folder.clone();
+    let held = |path: &String| {
+        let bytes = std::fs::read(folder.join(path)).ok()?;
+        Some(HeldFile { path: path.clone(), bytes: Some(bytes.into()) })
+    };
+    for (at, write) in &draft.writes {
+        let Some(line) = draft.entry.changes.get_mut(*at) else { continue };
+        match write {
+            FileWrite::Remove { path, .. } | FileWrite::Move { path, .. } => line.held.extend(held(path)),
+            FileWrite::Unmake { files } => {
+                let there = files.iter().filter_map(|MadeFile { path, hash }| match hash {
+                    Some(_) => held(path),
+                    None if folder.join(path).is_dir() => Some(HeldFile { path: path.clone(), bytes: None }),
+                    None => None,
+                });
+                line.held.extend(there);
+            }
+            FileWrite::Instance { folder: within, node: Some(node), .. }
+            | FileWrite::Files { folder: within, node } => {
+                // Where there are none, the write says so.
+                let new = session.new_files(node).map(|new| new.files).unwrap_or_default();
+                line.made.extend(new.into_iter().map(|(path, bytes)| {
+                    let path = Path::new(within).join(path).to_string_lossy().replace('\\', "/");
+                    MadeFile { path, hash: bytes.map(|bytes| TextHash::of_bytes(&bytes)) }
+                }));
+            }
+            FileWrite::Replace { .. }
+            | FileWrite::Create { .. }
+            | FileWrite::Folder { .. }
+            | FileWrite::Restore { .. }
+            | FileWrite::MoveFolder { .. }
+            | FileWrite::Instance { node: None, .. } => {}
+        }
     }
 }
 

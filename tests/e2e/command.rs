@@ -264,6 +264,7 @@ async fn an_undo_takes_a_sync_back_and_ends_as_a_sync_does() {
     let undone = run(project.path(), "undo", &["--change", &done.json()["journal"].to_string()]).await;
     assert_eq!(undone.status, Some(0), "{}{}", undone.stdout, undone.stderr);
     assert!(undone.stdout.contains(CONFIG) && undone.stdout.contains("success: "), "{}", undone.stdout);
+    assert!(undone.stdout.contains("undid sync 1 by command line at "), "{}", undone.stdout);
     assert_eq!(agent.eval(source).await, before);
     let again = run(project.path(), "undo", &["--change", &done.json()["journal"].to_string()]).await;
     assert_eq!(again.status, Some(1));

@@ -66,7 +66,16 @@ async fn a_folder_that_is_renamed_or_moved_in_studio_takes_all_that_lies_in_it_a
     save(project.path(), "src/shared/Low/box/Inner/Leaf.luau", "return 3\n");
     until("the other way too", || async { agent.eval(&format!("return {leaf}.Source")).await == json!("return 3\n") })
         .await;
-    assert_eq!(agent.ask("undo", json!({ "change": 1 })).await["status"], "fastfail_unresolved", "by hand only");
+    let undone = agent.ask("undo", json!({ "change": 1 })).await;
+    assert_eq!(undone["status"], "success", "{undone}");
+    assert!(at("Deep/box/Inner/Leaf.luau").is_file() && at("Deep/notes.txt.bak").is_file() && !at("Low").exists());
+    assert_eq!(agent.eval(&format!("return {{ {shared}.Deep.box:GetAttribute('Mark') }}")).await, json!([7]));
+    until_equal(&agent).await;
+    save(project.path(), "src/shared/Deep/Part.luau", "return 4\n");
+    until("what was agreed went back too", || async {
+        agent.eval(&format!("return {shared}.Deep.Part.Source")).await == json!("return 4\n")
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

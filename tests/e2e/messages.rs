@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Agent, TestServer, demo, until};
+use crate::support::{Agent, TestServer, demo, save, until};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const SESSION: &str = "mcp-session-id";
@@ -17,8 +17,12 @@ impl Agent {
     }
 
     async fn open_session(&self) -> String {
+        self.open_session_as("t").await
+    }
+
+    async fn open_session_as(&self, name: &str) -> String {
         let client = json!({
-            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "0" }
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": name, "version": "0" }
         });
         let body = rpc(json!(0), "initialize", &client);
         let (status, headers, _) = self.http("POST", "/mcp", &[JSON], body).await;
@@ -169,4 +173,24 @@ async fn of_too_many_sessions_the_one_that_was_idle_for_longest_goes() {
         assert_eq!(agent.post(Some(session), &ping).await.0, status);
     }
     running.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_undo_says_who_had_done_what_it_takes_back() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let _studio = server.studio().await;
+    let agent = server.agent();
+    let session = agent.open_session_as("claude-code\u{1b}[2J").await;
+    save(project.path(), "src/shared/Config.luau", "return 1\n");
+    let call = |id: i32, tool: &str| rpc(json!(id), "tools/call", &json!({ "name": tool, "arguments": {} }));
+    let (_, synced) = agent.post(Some(&session), &call(1, "sync")).await;
+    assert_eq!(synced["result"]["structuredContent"]["pushed"], 1, "{synced}");
+    let undone = agent.call("undo", json!({})).await;
+    assert!(undone.text.contains("undid sync 1 by claude-code\u{fffd}[2J at "), "{}", undone.text);
+    let (_, redone) = agent.post(Some(&session), &call(2, "sync")).await;
+    assert_eq!(redone["result"]["structuredContent"]["pushed"], 1, "{redone}");
+    let (_, undone) = agent.post(Some(&session), &call(3, "undo")).await;
+    let text = undone["result"]["content"][0]["text"].as_str().expect("a text");
+    assert!(text.contains("undid sync 3 by claude-code"), "{text}");
 }

@@ -130,10 +130,29 @@ impl Place {
 
     /// The id of what only an override settles.
     pub async fn forced(&self) -> Value {
+        self.id_of("Forced").await
+    }
+
+    /// The id of something that differs.
+    pub async fn id_of(&self, name: &str) -> Value {
         let planned = self.sync(json!({ "mode": "dryrun" })).await;
         let mut changes = planned["changes"].as_array().expect("a list").iter();
-        let forced = changes.find(|change| change["path"] == "ReplicatedStorage.Shared.Forced");
-        forced.expect("it differs")["id"].clone()
+        let path = format!("ReplicatedStorage.Shared.{name}");
+        let found = changes.find(|change| change["path"] == path).expect("it differs");
+        found.get("id").or_else(|| found.get("tempId")).expect("an id").clone()
+    }
+
+    /// A folder with scripts, made in Studio.
+    pub async fn make_folder(&self, name: &str) {
+        let make = format!(
+            "local it = Instance.new('Folder') it.Name = '{name}'
+            for _, name in {{ 'One', 'Two' }} do
+                local script = Instance.new('ModuleScript')
+                script.Name = name script.Source = 'return 1\\n' script.Parent = it
+            end
+            it.Parent = game.ReplicatedStorage.Shared"
+        );
+        self.studio.run(&make).await.expect("made");
     }
 
     pub fn on_disk(&self) -> BTreeMap<String, String> {

@@ -23,19 +23,21 @@ enum At {
     PlanLost,
     /// The plan is carried out, and its result is lost.
     Planned,
+    /// The first of the files is back.
+    Written,
     /// The caller has the answer.
     Answered,
 }
 
 impl At {
-    const ALL: [Self; 4] = [Self::Compare, Self::PlanLost, Self::Planned, Self::Answered];
+    const ALL: [Self; 5] = [Self::Compare, Self::PlanLost, Self::Planned, Self::Written, Self::Answered];
 
     fn wanted(self) -> Option<Wanted> {
         let (frame, fate) = match self {
             Self::Compare => ("\"type\":\"sync\"", Fate::Delivered),
             Self::PlanLost => ("\"type\":\"plan\"", Fate::Lost),
             Self::Planned => ("\"type\":\"plan\"", Fate::Delivered),
-            Self::Answered => return None,
+            Self::Written | Self::Answered => return None,
         };
         Some(Wanted { frame, fate })
     }
@@ -46,7 +48,15 @@ async fn undo_and_kill(place: &Place, at: At, server: Killed, journal: &Value) {
         place.tap.arm(wanted);
     }
     let undoing = tokio::spawn(call(place.port, "undo", json!({ "change": journal })));
-    if at.wanted().is_some() {
+    if at == At::Written {
+        let is_back = || place.on_disk().iter().any(|(name, text)| is_pulled(name) && text.contains("base of"));
+        let wait = async {
+            while !is_back() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(BOUND, wait).await.expect("files are written");
+    } else if at.wanted().is_some() {
         tokio::time::timeout(BOUND, place.tap.struck()).await.unwrap_or_else(|_| panic!("{at:?} does not come"));
     } else {
         let answer = undoing.await.expect("no panic").expect("an answer");
@@ -62,6 +72,10 @@ async fn undo_and_kill(place: &Place, at: At, server: Killed, journal: &Value) {
     undoing.await.expect("no panic");
 }
 
+fn is_pulled(name: &str) -> bool {
+    PULLS.contains(&name)
+}
+
 /// Both sides are as before the sync, but what was deleted is on both.
 async fn is_taken_back(place: &Place, at: At) {
     let (disk, studio) = (place.on_disk(), place.in_studio().await);
@@ -74,12 +88,17 @@ async fn is_taken_back(place: &Place, at: At) {
     assert!(disk.contains_key("New") && !studio.contains_key("New"), "{at:?}");
     assert!(disk.contains_key("Renamed") && !studio.contains_key("Renamed") && studio.contains_key("Old"), "{at:?}");
     assert!(disk.contains_key("Gone") && disk.get("Gone") == studio.get("Gone"), "{at:?}");
+    assert!(!place.project.path().join("src/shared/Kit").exists(), "{at:?}: it was made in Studio");
 }
 
 async fn killed_at(at: At) {
     let (mut place, server) = Place::open().await;
     place.edit().await;
-    let overrides = json!([{ "id": place.forced().await, "direction": "push" }]);
+    place.make_folder("Kit").await;
+    let overrides = json!([
+        { "id": place.forced().await, "direction": "push" },
+        { "id": place.id_of("Kit").await, "direction": "pull" },
+    ]);
     let receipt = place.sync(json!({ "overrides": overrides })).await;
     assert_eq!(receipt["status"], "success", "{receipt}");
     let journal = receipt["journal"].clone();
@@ -92,18 +111,20 @@ async fn killed_at(at: At) {
     until("the plugin is back without a hand", || is_live(place.port)).await;
     let problems = place.problems().await;
     let is_open = matches!(at, At::PlanLost | At::Planned);
-    assert_eq!(problems.contains("undo 2 of"), is_open, "{at:?}: {problems}");
+    // Between two files it may come to its end all the same.
+    assert!(at == At::Written || problems.contains("undo 2 of") == is_open, "{at:?}: {problems}");
     if at != At::Answered {
         let again = call(place.port, "undo", json!({ "change": journal })).await.expect("the server lives");
         say(&format!("killed at {at:?}, then {}", brief(Some(&again))));
-        assert_eq!(again["status"], "success", "{at:?}: {again}");
+        let already = at == At::Written && again.to_string().contains("taken back already");
+        assert!(again["status"] == "success" || already, "{at:?}: {again}");
     }
     is_taken_back(&place, at).await;
     until("nothing is said of it any more", || async { !place.problems().await.contains("was cut off") }).await;
     let first = place.sync(json!({})).await;
     say(&format!("after an undo that was killed at {at:?}: {}", brief(Some(&first))));
     assert_eq!((&first["removed"], &first["renamed"]), (&json!(0), &json!(1)), "{at:?}: as the first sync: {first}");
-    if at != At::Answered {
+    if !matches!(at, At::Written | At::Answered) {
         let counts = ["pushed", "pulled", "merged"].map(|count| &first[count]);
         assert_eq!(counts, [&json!(2), &json!(6), &json!(1)], "{at:?}: {first}");
     }

@@ -249,8 +249,10 @@ impl Agreement {
         for key in old {
             let (Some(new), Some(base)) = (key.moved(from, to), self.gone.get(&key).cloned()) else { continue };
             self.agree_gone(&key, None);
+            // It may have come back to a place that it had left.
+            let is_agreed = |id: &NodeId| self.bases.get(id).is_some_and(|base| base.last.flatten().is_some());
             match self.node(&new) {
-                Some(id) if self.bases.contains_key(&id) => {}
+                Some(id) if is_agreed(&id) => {}
                 Some(id) => {
                     self.bases.insert(id, base);
                     self.news.insert(id);

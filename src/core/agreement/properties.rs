@@ -14,7 +14,7 @@ use super::{Agreement, Kept, picture::Picture};
 use crate::core::{
     ids::NodeId,
     paths::InstanceKey,
-    protocol::Node,
+    protocol::{Below, Node},
     text::TextHash,
     values::{Properties, short},
 };
@@ -263,6 +263,42 @@ impl Agreement {
     /// How many instances both sides had at `key` that are no scripts and have left the tree.
     pub fn count_gone(&self, key: &InstanceKey) -> usize {
         self.settled.gone.get(key).map_or(0, |standing| standing.count)
+    }
+
+    /// What both sides had below `top`, of which the tree has nothing any more.
+    pub fn gone_below(&self, top: &InstanceKey) -> Vec<Below> {
+        let below = |key: &InstanceKey| key != top && key.is_within(top);
+        let listed = |key: &InstanceKey, studio_hash| {
+            let mut path = Vec::new();
+            let (mut at, mut class_name) = (key.clone(), String::new());
+            while at != *top {
+                let (above, name, class) = at.split_last()?;
+                if path.is_empty() {
+                    class_name = class;
+                }
+                path.push(name);
+                at = above;
+            }
+            path.reverse();
+            Some(Below { path, class_name, studio_hash, is_draft: false })
+        };
+        let scripts: HashMap<&InstanceKey, TextHash> = self
+            .gone
+            .iter()
+            .filter(|(key, _)| below(key))
+            .filter_map(|(key, base)| Some((key, base.last.flatten()?)))
+            .collect();
+        let others = self
+            .settled
+            .gone
+            .iter()
+            .filter(|(key, standing)| below(key) && !scripts.contains_key(key) && read(&standing.last).is_some());
+        let others = others.flat_map(|(key, standing)| std::iter::repeat_n((key, None), standing.count));
+        let scripts = scripts.iter().map(|(key, hash)| (*key, Some(*hash)));
+        let mut all: Vec<Below> = scripts.chain(others).filter_map(|(key, hash)| listed(key, hash)).collect();
+        // Each after what it lies in.
+        all.sort_by(|one, other| one.path.cmp(&other.path));
+        all
     }
 
     /// Both sides have these.

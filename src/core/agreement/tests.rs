@@ -108,5 +108,11 @@ fn what_is_moved_keeps_what_was_agreed_whether_the_tree_followed_before_or_after
         let told = agreement.take_news();
         let new = key("New").child("Script", "Folder");
         assert!(told.iter().filter_map(News::agreed).any(|kept| kept.key == new && kept.last == Some(hash)));
+
+        agreement.patched(&[PatchOp::Drop { id: NodeId(4) }]);
+        agreement.tree_has_node(&at(NodeId(6), Some(NodeId(1)), "Old", None));
+        agreement.tree_has_node(&at(NodeId(7), Some(NodeId(6)), "Script", Some(hash)));
+        agreement.moved(&key("New"), &key("Old"));
+        assert_eq!(agreement.base(NodeId(7)), Some(hash), "there and back");
     }
 }

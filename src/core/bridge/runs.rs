@@ -13,6 +13,7 @@ use crate::core::{
     classes::kept,
     error::ToolError,
     ids::{InstanceId, NodeId, OpId, RequestId, RunId},
+    live::LiveMode,
     protocol::{Fact, PluginResult, RequestBody},
     studios::{LinkId, StudioKey, TreeState},
     sync::{NodeView, Run, Step, SyncArgs},
@@ -60,13 +61,17 @@ impl Bridge {
         studio: StudioKey,
         entry: RequestId,
         who: Waiter,
-        args: SyncArgs,
+        mut args: SyncArgs,
     ) {
         if !self.studios.get(studio).is_some_and(|studio| studio.is_level1()) {
             return self.relay_sync(deadline, studio, entry, who, args);
         }
         // Not the entry's id: the plugin learns the run's, and may name it in a result.
-        let alone = self.studios.get(studio).is_some_and(|studio| studio.is_alone());
+        let found = self.studios.get(studio);
+        let alone = found.is_some_and(|studio| studio.is_alone());
+        if let Some(undo) = &mut args.undo {
+            undo.both_live = found.is_some_and(|studio| studio.live_mode() == LiveMode::TwoWay);
+        }
         let (run, first) = Run::start(RunId::from((self.new_id)().as_str()), args, alone);
         let id = run.id().clone();
         let what = What::Run(id.clone());
@@ -235,7 +240,8 @@ impl Bridge {
             }
             Step::Apply { ops, all_or_nothing } => {
                 self.set_stage(id, Stage::Plans);
-                let undo_name = "Sync from files".to_owned();
+                let undoes = self.runs.get(id).and_then(|active| active.run.undoes());
+                let undo_name = undoes.map_or_else(|| "Sync from files".to_owned(), |of| format!("Undo sync {of}"));
                 let body = RequestBody::Plan { run_id: run, undo_name, all_or_nothing, part: 0, last: true, ops };
                 self.ask_for_run(now, id, body);
             }

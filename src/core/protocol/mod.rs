@@ -24,7 +24,7 @@ use std::time::Duration;
 
 pub use from_plugin::{FrameError, PluginFrame};
 pub use hello::{Hello, HelloLevel1, Role};
-pub use plan::{Expected, PlanOp, Whose};
+pub use plan::{Expected, PlanOp, Whose, digest};
 pub use results::{Below, Fact, FactKind, OpResult, OpStatus, Outcome, PluginResult};
 pub use review::{ReviewFrame, ReviewLine};
 pub use to_plugin::{

@@ -62,6 +62,9 @@ pub enum PlanOp {
         parent: NodeId,
         /// Its new name.
         name: String,
+        /// The text that it gets as well; its guard is the one in `expect`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source: Option<String>,
         /// Guard: what it and all below it must still be.
         expect: Expected,
     },
@@ -107,6 +110,21 @@ pub struct Expected {
     /// Everything below it, no more and no less.
     #[serde(default)]
     pub subtree: Vec<Below>,
+    /// The [`digest`] of that, where `subtree` would be long; it is empty then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subtree_digest: Option<TextHash>,
+}
+
+/// A longer list is sent as its digest.
+const LONGEST_LISTED: usize = 500;
+
+/// Stands for a list of everything below an instance, in any order.
+pub fn digest(below: &[Below]) -> TextHash {
+    let hash = |one: &Below| one.studio_hash.map(|hash| hash.to_string()).unwrap_or_default();
+    let mut lines: Vec<String> =
+        below.iter().map(|one| format!("{}\0\0{}\0{}", one.path.join("\0"), one.class_name, hash(one))).collect();
+    lines.sort_unstable();
+    TextHash::of(&lines.join("\n"))
 }
 
 impl Expected {
@@ -117,10 +135,22 @@ impl Expected {
             class_name: fact.class_name.clone(),
             studio_hash: fact.studio_hash,
             subtree: fact.subtree.clone()?,
+            subtree_digest: None,
         })
     }
 
+    /// A long list becomes its digest.
+    pub fn shorten(&mut self) {
+        if self.subtree.len() > LONGEST_LISTED {
+            self.subtree_digest = Some(digest(&self.subtree));
+            self.subtree.clear();
+        }
+    }
+
     fn weight(&self) -> usize {
+        if self.subtree.len() > LONGEST_LISTED {
+            return 200 + self.name.as_ref().map_or(0, String::len);
+        }
         let below = |one: &Below| 120 + one.path.iter().map(|name| 3 + name.len()).sum::<usize>();
         120 + self.name.as_ref().map_or(0, String::len) + self.subtree.iter().map(below).sum::<usize>()
     }
@@ -175,7 +205,9 @@ impl PlanOp {
             Self::SetProperties { properties, expect, .. } => 160 + values::weight(properties) + values::weight(expect),
             Self::Add { node: new, .. } => 80 + node(new),
             Self::Remove { expect, .. } => 80 + expect.weight(),
-            Self::Rename { name, expect, .. } => 160 + name.len() + expect.weight(),
+            Self::Rename { name, source, expect, .. } => {
+                160 + name.len() + source.as_ref().map_or(0, String::len) + expect.weight()
+            }
         }
     }
 }

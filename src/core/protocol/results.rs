@@ -94,6 +94,10 @@ pub struct Fact {
     /// For `extra`: there is too much below it to be listed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub subtree_cut: bool,
+    /// For `extra`: the digest of everything below it, where that is too much to be listed and
+    /// nobody types in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subtree_digest: Option<TextHash>,
     /// For `extra`: how many children its parent has in Studio, the engine's own not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub siblings: Option<u32>,

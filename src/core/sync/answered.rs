@@ -134,7 +134,8 @@ impl SyncArgs {
 
     /// Carry out what a person chose of what earlier runs had left.
     pub fn chosen(chosen: Chosen, shown: Seen) -> Self {
-        Self::default().answered(chosen, shown)
+        let who = Some("a person who was asked".to_owned());
+        Self { who, ..Self::default() }.answered(chosen, shown)
     }
 }
 

@@ -19,6 +19,8 @@ pub struct SyncArgs {
     pub overrides: Vec<Override>,
     /// Any number of removals is agreed to.
     pub allow_removals: bool,
+    /// Who calls: the name of a client.
+    pub who: Option<String>,
     /// Nobody called it.
     pub unasked: Option<Box<Unasked>>,
     /// Only this; everything else is left out.

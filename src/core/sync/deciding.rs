@@ -29,7 +29,7 @@ impl Run {
         let (facts, views) = (std::mem::take(&mut self.facts), std::mem::take(&mut self.views));
         match &self.recalled {
             Some(recalled) => {
-                let all = undo::decide(recalled, &facts, &views, agreement);
+                let all = undo::decide((recalled, self.both_live()), &facts, &views, agreement);
                 let (back, decisions): (Vec<_>, Vec<_>) = all.into_iter().partition(undo::is_back);
                 back.iter().for_each(|decision| decision.agree(agreement));
                 self.decisions = decisions;

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use super::{
     earlier::Version,
     receipt::{Change, ChangeResult},
+    writes::FileWrite,
 };
 use crate::core::{
     agreement::Agreement,
-    ids::{NodeId, OpId, TempId},
+    ids::{NodeId, OpId},
     merge::{Base, Side},
     paths::InstanceKey,
-    protocol::{Expected, MAX_FRAME_BYTES, NewNode, PlanOp},
+    protocol::{MAX_FRAME_BYTES, NewNode, PlanOp},
     text::TextHash,
     values::Properties,
 };
@@ -97,6 +98,20 @@ pub struct Decision {
     pub was: Option<Place>,
     /// Its file is written only once this step is done.
     pub after: Option<OpId>,
+    /// The instance that goes, in Studio or with its files, for the journal.
+    pub lost: Lost,
+}
+
+/// What is known of an instance that goes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Lost {
+    /// Nothing, or nothing goes.
+    #[default]
+    Nothing,
+    /// Studio is to be asked.
+    Wanted,
+    /// This.
+    Known(Box<NewNode>),
 }
 
 /// Where an instance stands.
@@ -106,87 +121,6 @@ pub struct Place {
     pub parent: NodeId,
     /// Its name.
     pub name: String,
-}
-
-/// What a file gets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FileWrite {
-    /// Another text.
-    Replace {
-        /// Relative to the project.
-        path: String,
-        /// Guard: what it must hold.
-        base: TextHash,
-        /// `None`: not known yet.
-        text: Option<String>,
-    },
-    /// It is removed.
-    Remove {
-        /// Relative to the project.
-        path: String,
-        /// Guard: what it must hold.
-        base: TextHash,
-    },
-    /// It gets another name or folder, and perhaps another text. The file at the new place is made
-    /// before the old one goes.
-    Move {
-        /// Relative to the project.
-        path: String,
-        /// Guard: what it must hold.
-        base: TextHash,
-        /// Relative to the project.
-        folder: String,
-        /// The instance's name.
-        name: String,
-        /// Its class.
-        class: String,
-        /// `None`: not known yet.
-        text: Option<String>,
-    },
-    /// The folder of an instance that others lie below gets another name or place, with all that is
-    /// in it.
-    MoveFolder {
-        /// Which. Guard: every file below it is as the tree has it.
-        id: NodeId,
-        /// Relative to the project.
-        path: String,
-        /// Where it is to lie, relative to the project.
-        folder: String,
-        /// The instance's name.
-        name: String,
-    },
-    /// An instance that only Studio has becomes files: its scripts and folders as such, all else a
-    /// model.
-    Instance {
-        /// Relative to the project.
-        folder: String,
-        /// Which.
-        temp_id: TempId,
-        /// Guard: what it and all below it must still be.
-        expect: Expected,
-        /// `None`: not known yet.
-        node: Option<Box<NewNode>>,
-    },
-    /// It is made.
-    Create {
-        /// Relative to the project.
-        folder: String,
-        /// The instance's name.
-        name: String,
-        /// Its class.
-        class: String,
-        /// `None`: not known yet.
-        text: Option<String>,
-        /// Others lie below it: it is the `init` file of a folder of its name, made where need be.
-        holds: bool,
-    },
-    /// A folder is made, unless it is there.
-    Folder {
-        /// Relative to the project.
-        folder: String,
-        /// The instance's name.
-        name: String,
-    },
 }
 
 /// A text of Studio's that has to be fetched first.
@@ -299,6 +233,7 @@ impl Decision {
             key: None,
             was: None,
             after: None,
+            lost: Lost::Nothing,
         }
     }
 
@@ -337,9 +272,19 @@ impl Decision {
         Self { place: Some(Place { parent, name: name.to_owned() }), ..self }
     }
 
+    /// This goes.
+    pub(super) fn loses(self, node: &NewNode) -> Self {
+        Self { lost: Lost::Known(Box::new(node.clone())), ..self }
+    }
+
     /// It is done, or going to be.
     pub fn is_resolved(&self) -> bool {
         self.op.is_some() || self.write.is_some()
+    }
+
+    /// It is for somebody else to decide.
+    pub(super) fn is_left(&self) -> bool {
+        self.change.result == ChangeResult::Unresolved
     }
 
     /// It is not done after all.

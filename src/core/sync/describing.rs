@@ -1,34 +1,33 @@
-//! The part of a run that reads instances which only Studio has, to make files of them.
+//! The part of a run that reads instances which only Studio has, to make files of them or to keep
+//! what is removed.
 
 use std::collections::BTreeSet;
 
-use super::{Decision, FileWrite, Run, Step, plan::listed, receipt::ChangeResult};
+use super::{Decision, FileWrite, Run, Step, decision::Lost, plan::listed, receipt::ChangeResult};
 use crate::core::{
     agreement::Agreement,
     error::ToolError,
     ids::TempId,
-    protocol::{Below, Expected, NewNode, SyncMode},
+    protocol::{Below, Expected, NewNode, PlanOp, SyncMode, Whose},
     text::TextHash,
 };
 
 impl Run {
     /// Ask for the next instance, if one is wanted.
     pub(super) fn describe_next(&self) -> Option<Step> {
-        if self.args.mode == SyncMode::Dryrun {
+        if self.args.mode == SyncMode::Dryrun || self.asks_first() {
             return None;
         }
-        self.decisions.iter().find_map(|decision| match &decision.write {
-            Some(FileWrite::Instance { temp_id, expect, node: None, .. }) => {
-                Some(Step::Describe { temp_id: temp_id.clone(), classes: classes_of(expect) })
-            }
-            _ => None,
+        self.decisions.iter().find_map(|decision| {
+            let (temp_id, expect) = wanted(decision)?;
+            Some(Step::Describe { temp_id: temp_id.clone(), classes: classes_of(expect) })
         })
     }
 
     /// The instance that was asked for, with all below it.
     pub fn described(&mut self, of: &TempId, node: Result<NewNode, ToolError>, agreement: &mut Agreement) -> Step {
         for decision in &mut self.decisions {
-            if matches!(&decision.write, Some(FileWrite::Instance { temp_id, node: None, .. }) if temp_id == of) {
+            if wanted(decision).is_some_and(|(temp_id, _)| temp_id == of) {
                 take(decision, node.clone());
             }
         }
@@ -42,15 +41,29 @@ fn classes_of(expect: &Expected) -> Vec<String> {
     all.into_iter().collect()
 }
 
+/// What of an instance that only Studio has is wanted, and what it must be: to make files of it, or
+/// to keep what is removed.
+fn wanted(decision: &Decision) -> Option<(&TempId, &Expected)> {
+    match (&decision.write, &decision.op, &decision.lost) {
+        (Some(FileWrite::Instance { temp_id, expect, node: None, .. }), ..)
+        | (_, Some(PlanOp::Remove { of: Whose::Extra { temp_id }, expect }), Lost::Wanted) => Some((temp_id, expect)),
+        _ => None,
+    }
+}
+
 fn take(decision: &mut Decision, read: Result<NewNode, ToolError>) {
-    let Some(FileWrite::Instance { expect, node, .. }) = &mut decision.write else { return };
-    match read {
-        Ok(read) if is_expected(&read, expect) => *node = Some(Box::new(read)),
-        Ok(_) => {
+    let same = wanted(decision).is_some_and(|(_, expect)| read.as_ref().is_ok_and(|read| is_expected(read, expect)));
+    let is_removal = decision.lost == Lost::Wanted;
+    match (read, &mut decision.write) {
+        (Ok(read), Some(FileWrite::Instance { node, .. })) if same => *node = Some(Box::new(read)),
+        (Ok(read), _) if same => decision.lost = Lost::Known(Box::new(read)),
+        (Ok(_), _) => {
             decision.drop_it("it changed in Studio while it was being read; sync again");
             decision.change.result = ChangeResult::MovedOn;
         }
-        Err(error) => decision.drop_it(format!("it could not be read in Studio: {}", error.message)),
+        // The journal has what files specified of it.
+        (Err(_), _) if is_removal => decision.lost = Lost::Nothing,
+        (Err(error), _) => decision.drop_it(format!("it could not be read in Studio: {}", error.message)),
     }
 }
 

@@ -3,7 +3,8 @@
 use super::{
     Decision, FETCHES, Run, Step,
     decision::{Needs, Then},
-    receipt::ChangeResult,
+    receipt::{ChangeResult, SyncStatus},
+    words,
 };
 use crate::core::{
     agreement::Agreement,
@@ -54,6 +55,7 @@ impl Run {
 
     /// Studio alone has `texts`: they are fetched before they are overwritten.
     pub(super) fn fetch_lost(&mut self, texts: &[TextHash], agreement: &mut Agreement) -> Step {
+        let mut is_over = true;
         for decision in self.decisions.iter_mut().filter(|decision| decision.is_resolved()) {
             let own = decision.change.studio_hash.filter(|hash| texts.contains(hash));
             let below = match &decision.op {
@@ -62,7 +64,9 @@ impl Run {
             };
             if below.iter().any(|one| one.studio_hash.is_some_and(|hash| texts.contains(&hash))) {
                 decision.drop_it("its text in Studio is kept nowhere else, so it is left alone");
+                is_over = false;
             } else if let Some(hash) = own {
+                is_over = false;
                 match decision.op.as_ref().map(PlanOp::subject) {
                     Some(of) if decision.needs.is_none() => {
                         self.to_fetch.push_back(of.clone());
@@ -71,6 +75,9 @@ impl Run {
                     _ => decision.drop_it("its text in Studio could not be kept, so it is left alone"),
                 }
             }
+        }
+        if is_over {
+            return self.end(SyncStatus::Error, words::CANNOT_BE_KEPT);
         }
         self.fetch_more(agreement)
     }

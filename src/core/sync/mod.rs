@@ -17,6 +17,7 @@
 mod answered;
 mod args;
 mod blocked;
+mod checking;
 mod deciding;
 mod decision;
 mod describing;
@@ -34,11 +35,12 @@ mod taken;
 mod undo;
 mod verdicts;
 mod words;
+mod writes;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 pub use args::SyncArgs;
-pub use decision::{Decision, FileWrite, NodeView, Rules};
+pub use decision::{Decision, NodeView, Rules};
 pub use earlier::{Asked, Version};
 pub use merging::{MergeJob, Merged};
 pub use overrides::{Forced, Override, OverrideDirection, Resolution};
@@ -46,6 +48,7 @@ pub use plan::{Begun, Draft, Wrote};
 pub use receipt::{Change, ChangeResult, Direction, PatchType, Receipt, Rejected, SyncStatus};
 pub use scope::{Cleared, Unasked};
 pub use undo::{Recalled, Undo};
+pub use writes::FileWrite;
 
 use super::{
     agreement::{Agreement, Comparison},
@@ -258,33 +261,7 @@ impl Run {
         }
     }
 
-    /// All texts that were wanted are here, and merged.
-    fn ready(&mut self, agreement: &Agreement) -> Step {
-        match plan::writes(&self.decisions) {
-            writes if writes.is_empty() || self.args.unread => self.go_on(agreement),
-            writes => Step::Check(writes),
-        }
-    }
-
-    /// What stands in the way of each of the writes, if anything does: what cannot be done is not
-    /// begun.
-    pub fn checked(&mut self, found: Vec<Option<Wrote>>, agreement: &Agreement) -> Step {
-        let is_all_or_nothing = self.args.mode == SyncMode::Fastfail;
-        let is_any = found.iter().any(Option::is_some);
-        let writing = self.decisions.iter_mut().filter(|decision| decision.write.is_some());
-        for (decision, problem) in writing.zip(found) {
-            match problem {
-                Some(problem) if !is_all_or_nothing => plan::cannot(decision, problem),
-                problem => plan::note_problem(&mut decision.change, problem, ""),
-            }
-        }
-        if is_any && is_all_or_nothing && self.decisions.iter().all(Decision::is_resolved) {
-            return self.end(SyncStatus::FastfailUnresolved, words::CANNOT_BE_WRITTEN);
-        }
-        self.go_on(agreement)
-    }
-
-    fn go_on(&mut self, agreement: &Agreement) -> Step {
+    pub(super) fn go_on(&mut self, agreement: &Agreement) -> Step {
         let resolved = self.decisions.iter().filter(|decision| decision.is_resolved()).count();
         let unresolved = self.decisions.len() - resolved;
         match self.args.mode {
@@ -304,8 +281,10 @@ impl Run {
     }
 
     fn begin(&mut self, agreement: &Agreement) -> Step {
-        let undoes = self.recalled.as_ref().map(|recalled| recalled.id);
-        Step::Begin(plan::draft(&mut self.decisions, agreement, undoes))
+        let undoes = self.undoes();
+        let mut draft = plan::draft(&mut self.decisions, agreement, undoes);
+        draft.entry.who = self.who(&draft.entry);
+        Step::Begin(draft)
     }
 
     /// The journal has the entry, or cannot keep one.

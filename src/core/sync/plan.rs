@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
-    decision::{Decision, FileWrite, Place, Then},
+    decision::{Decision, Lost, Place, Then},
     receipt::{Change, ChangeResult, Direction},
+    writes::FileWrite,
 };
 use crate::core::{
     agreement::Agreement,
     ids::OpId,
-    journal::{Entry, Line, PropertyLine, Seat},
+    journal::{Entry, HeldFile, Line, MadeFile, PropertyLine, Seat},
     merge::Side,
     paths::InstanceKey,
     protocol::{Below, NewNode, OpResult, OpStatus, PlanOp},
@@ -24,6 +25,9 @@ pub struct Draft {
     pub entry: Entry,
     /// Texts of both sides, before and after.
     pub texts: Vec<String>,
+    /// What is going to be done to files, by the place of the change in the entry: what they hold
+    /// before and after is to be noted.
+    pub writes: Vec<(usize, FileWrite)>,
 }
 
 /// Whether the journal has the entry.
@@ -54,17 +58,24 @@ pub enum Wrote {
 pub(super) fn draft(decisions: &mut [Decision], agreement: &Agreement, undoes: Option<u64>) -> Draft {
     let resolved = decisions.iter_mut().filter(|decision| decision.is_resolved());
     let what = if undoes.is_some() { "undo" } else { "sync" }.to_owned();
-    let mut draft = Draft { entry: Entry { what, undoes, ..Entry::default() }, texts: Vec::new() };
+    let mut draft = Draft { entry: Entry { what, undoes, ..Entry::default() }, texts: Vec::new(), writes: Vec::new() };
     for decision in resolved {
-        decision.line = Some(draft.entry.changes.len());
+        let at = draft.entry.changes.len();
+        decision.line = Some(at);
+        draft.writes.extend(decision.write.clone().map(|write| (at, write)));
         draft.entry.changes.push(line(decision, agreement));
         draft.texts.extend(decision.keeps.iter().cloned());
         match &decision.op {
-            Some(PlanOp::SetSource { source, .. }) => draft.texts.push(source.clone()),
+            Some(PlanOp::SetSource { source, .. } | PlanOp::Rename { source: Some(source), .. }) => {
+                draft.texts.push(source.clone());
+            }
             Some(PlanOp::Add { node, .. }) => texts_of(node, &mut draft.texts),
             _ => {}
         }
-        if let Some(FileWrite::Instance { node: Some(node), .. }) = &decision.write {
+        if let Some(FileWrite::Instance { node: Some(node), .. } | FileWrite::Files { node, .. }) = &decision.write {
+            texts_of(node, &mut draft.texts);
+        }
+        if let Lost::Known(node) = &decision.lost {
             texts_of(node, &mut draft.texts);
         }
         if let Some(
@@ -86,24 +97,6 @@ fn texts_of(node: &NewNode, texts: &mut Vec<String>) {
 
 fn line(decision: &Decision, agreement: &Agreement) -> Line {
     let Change { path, fs_path, id, class_name, direction, patch_type, disk_hash, studio_hash, .. } = &decision.change;
-    let studio_after = match &decision.op {
-        Some(PlanOp::SetSource { source, .. }) => Some(TextHash::of(source)),
-        Some(PlanOp::Add { node, .. }) => node.source.as_deref().map(TextHash::of),
-        Some(PlanOp::Remove { .. }) => None,
-        Some(PlanOp::Rename { .. } | PlanOp::SetProperties { .. }) | None => *studio_hash,
-    };
-    let disk_after = match &decision.write {
-        Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. } | FileWrite::Move { text, .. }) => {
-            text.as_deref().map(TextHash::of)
-        }
-        Some(_) => None,
-        None => *disk_hash,
-    };
-    let below = match &decision.op {
-        Some(PlanOp::Remove { expect, .. } | PlanOp::Rename { expect, .. }) => expect.subtree.clone(),
-        Some(PlanOp::Add { node, .. }) => listed(node),
-        _ => Vec::new(),
-    };
     let seat = |place: &Place| {
         let parent = agreement.key(place.parent)?;
         Some(Seat { parent, name: place.name.clone() })
@@ -132,14 +125,62 @@ fn line(decision: &Decision, agreement: &Agreement) -> Line {
         base,
         class_name: class_name.clone(),
         fs_path: fs_path.clone(),
-        disk: (*disk_hash, disk_after),
-        studio: (*studio_hash, studio_after),
+        disk: (*disk_hash, disk_after(decision)),
+        studio: (*studio_hash, studio_after(decision)),
         properties: properties_line(decision, agreement),
         specified: specified(decision, agreement),
-        below,
+        below: below(decision),
+        lost: match &decision.lost {
+            Lost::Known(node) => Some(node.clone()),
+            Lost::Nothing | Lost::Wanted => None,
+        },
+        made: match &decision.write {
+            Some(FileWrite::Restore { files }) => files.iter().map(HeldFile::as_made).collect(),
+            _ => Vec::new(),
+        },
+        held: Vec::new(),
         was: decision.was.as_ref().and_then(seat),
         then: restored.flatten(),
         result: None,
+    }
+}
+
+fn studio_after(decision: &Decision) -> Side {
+    match &decision.op {
+        Some(PlanOp::SetSource { source, .. } | PlanOp::Rename { source: Some(source), .. }) => {
+            Some(TextHash::of(source))
+        }
+        Some(PlanOp::Add { node, .. }) => node.source.as_deref().map(TextHash::of),
+        Some(PlanOp::Remove { .. }) => None,
+        Some(PlanOp::Rename { .. } | PlanOp::SetProperties { .. }) | None => decision.change.studio_hash,
+    }
+}
+
+fn disk_after(decision: &Decision) -> Side {
+    match &decision.write {
+        Some(FileWrite::Replace { text, .. } | FileWrite::Create { text, .. } | FileWrite::Move { text, .. }) => {
+            text.as_deref().map(TextHash::of)
+        }
+        Some(
+            FileWrite::Remove { .. }
+            | FileWrite::Unmake { .. }
+            | FileWrite::Restore { .. }
+            | FileWrite::Folder { .. }
+            | FileWrite::Instance { .. }
+            | FileWrite::Files { .. }
+            | FileWrite::MoveFolder { .. },
+        ) => None,
+        None => decision.change.disk_hash,
+    }
+}
+
+/// What lies below it in Studio.
+fn below(decision: &Decision) -> Vec<Below> {
+    match (&decision.op, &decision.lost) {
+        (Some(PlanOp::Remove { expect, .. } | PlanOp::Rename { expect, .. }), _) => expect.subtree.clone(),
+        (Some(PlanOp::Add { node, .. }), _) => listed(node),
+        (_, Lost::Known(node)) => listed(node),
+        (_, Lost::Nothing | Lost::Wanted) => Vec::new(),
     }
 }
 
@@ -186,7 +227,8 @@ pub(super) fn ops(decisions: &[Decision]) -> Vec<PlanOp> {
     ops
 }
 
-/// Studio gets a text as it is compared: a byte order mark is a syntax error there.
+/// Studio gets a text as it is compared: a byte order mark is a syntax error there. Of a long list
+/// the plugin gets the digest.
 fn normalise(op: &mut PlanOp) {
     fn of_node(node: &mut NewNode) {
         if let Some(source) = &mut node.source {
@@ -197,7 +239,14 @@ fn normalise(op: &mut PlanOp) {
     match op {
         PlanOp::SetSource { source, .. } => *source = ScriptText::new(source).into_string(),
         PlanOp::Add { node, .. } => of_node(node),
-        PlanOp::Remove { .. } | PlanOp::Rename { .. } | PlanOp::SetProperties { .. } => {}
+        PlanOp::Remove { expect, .. } => expect.shorten(),
+        PlanOp::Rename { source, expect, .. } => {
+            expect.shorten();
+            if let Some(source) = source {
+                *source = ScriptText::new(source).into_string();
+            }
+        }
+        PlanOp::SetProperties { .. } => {}
     }
 }
 
@@ -229,7 +278,7 @@ fn note(change: &mut Change, op: &PlanOp, named: bool, result: Option<&OpResult>
     let expected = match op {
         PlanOp::SetSource { source, .. } => Some(TextHash::of(source)),
         PlanOp::Add { node, .. } => node.source.as_deref().map(TextHash::of),
-        PlanOp::Rename { expect, .. } => expect.studio_hash,
+        PlanOp::Rename { source, expect, .. } => source.as_deref().map(TextHash::of).or(expect.studio_hash),
         PlanOp::Remove { .. } | PlanOp::SetProperties { .. } => None,
     };
     change.studio_hash = match (result.status, op) {
@@ -237,6 +286,7 @@ fn note(change: &mut Change, op: &PlanOp, named: bool, result: Option<&OpResult>
         _ => result.hash.or(change.studio_hash),
     };
     let confirms = match op {
+        PlanOp::Rename { source: Some(_), .. } => result.hash == expected,
         PlanOp::Remove { .. } | PlanOp::Rename { .. } | PlanOp::SetProperties { .. } => true,
         PlanOp::Add { .. } if !named && result.hash.is_none() => true,
         PlanOp::Add { .. } | PlanOp::SetSource { .. } => result.hash == expected,
@@ -312,6 +362,13 @@ pub(super) fn settle(decisions: &mut [Decision], agreement: &mut Agreement) -> (
     (!results.contains(&false), results.contains(&true))
 }
 
+/// The file of a script that was made.
+fn created(decision: &Decision) -> Option<MadeFile> {
+    let Some(FileWrite::Create { text: Some(text), .. }) = &decision.write else { return None };
+    let path = decision.change.fs_path.clone().filter(|_| decision.change.result == ChangeResult::Done)?;
+    Some(MadeFile { path, hash: Some(TextHash::of_bytes(ScriptText::new(text).as_str().as_bytes())) })
+}
+
 /// The entry, now that it is known what became of each change.
 pub(super) fn finished(mut entry: Entry, decisions: &[Decision]) -> Entry {
     for decision in decisions {
@@ -319,6 +376,7 @@ pub(super) fn finished(mut entry: Entry, decisions: &[Decision]) -> Entry {
         if let Some(line) = line {
             line.result = Some(decision.change.result);
             line.fs_path = decision.change.fs_path.clone().or(line.fs_path.take());
+            line.made.extend(created(decision));
         }
     }
     entry

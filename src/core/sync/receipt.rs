@@ -32,7 +32,7 @@ pub struct Receipt {
     pub merged: usize,
     /// Instances that were removed in Studio because their files are gone.
     pub removed: usize,
-    /// Instances that were renamed in Studio because their files were.
+    /// Instances that were renamed in Studio because their files were, or on both sides by an undo.
     pub renamed: usize,
     /// Changes that nobody decided yet.
     pub unresolved: usize,
@@ -193,9 +193,9 @@ impl Receipt {
             cursor,
             pushed: done(Direction::Push, &[PatchType::Add, PatchType::Edit]),
             pulled: done(Direction::Pull, &any),
-            merged: done(Direction::Merge, &any),
+            merged: done(Direction::Merge, &[PatchType::Add, PatchType::Edit, PatchType::Remove]),
             removed: done(Direction::Push, &[PatchType::Remove]),
-            renamed: done(Direction::Push, &[PatchType::Rename]),
+            renamed: done(Direction::Push, &[PatchType::Rename]) + done(Direction::Merge, &[PatchType::Rename]),
             unresolved: count(&[ChangeResult::Unresolved]),
             failed: count(&[ChangeResult::Guard, ChangeResult::Failed, ChangeResult::Skipped, ChangeResult::MovedOn]),
             changes,

@@ -6,17 +6,18 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    decision::{Decision, FileWrite, Needs, NodeView, Removal, Rules, Then},
+    decision::{Decision, Lost, Needs, NodeView, Removal, Rules, Then},
     overrides::Forced,
     receipt::{Change, Direction, PatchType},
     verdicts,
+    writes::FileWrite,
 };
 use crate::core::{
     agreement::Agreement,
     ids::{NodeId, TempId},
     merge::{Base, Side, Verdict, verdict},
     paths::InstanceKey,
-    protocol::{Expected, Fact, PlanOp, Whose},
+    protocol::{Expected, Fact, PlanOp, Whose, digest},
     text::TextHash,
 };
 
@@ -63,11 +64,11 @@ impl Extra {
     /// `None`: it cannot be told what it is.
     pub fn read(fact: &Fact, agreement: &Agreement) -> Option<Self> {
         let (temp_id, parent, name) = (fact.temp_id.clone()?, fact.parent?, fact.name.as_deref()?);
-        let expect = Expected::of(fact)?;
         if agreement.has_child(parent, name, &fact.class_name) {
             return None; // a twin of what the tree has
         }
         let top = agreement.key(parent)?.child(name, &fact.class_name);
+        let expect = Expected::of(fact).or_else(|| as_agreed(fact, &top, agreement))?;
         let mut seats = HashMap::from([(&[][..], (top.clone(), InstanceKey::root()))]);
         let mut extra = Self {
             temp_id,
@@ -124,15 +125,31 @@ impl Extra {
         !self.drafts && !self.scripts.is_empty() && self.scripts.iter().all(|script| script.verdict == Verdict::Push)
     }
 
+    /// What the journal keeps of scripts and folders does not make it again.
+    fn holds_more_than_scripts(&self) -> bool {
+        let below = self.expect.subtree.iter().map(|one| (one.studio_hash, &one.class_name));
+        let mut all = std::iter::once((self.expect.studio_hash, &self.class)).chain(below);
+        all.any(|(hash, class)| hash.is_none() && class != "Folder")
+    }
+
     fn remove(&self, change: Change, parent: NodeId, siblings: Option<u32>) -> Decision {
         let op = PlanOp::Remove { of: Whose::Extra { temp_id: self.temp_id.clone() }, expect: self.expect.clone() };
         let change = change.planned(Direction::Push, PatchType::Remove);
         let removal = Removal { parent, siblings, scripts: self.scripts.len().max(1) };
-        let decision = Decision { removal: Some(removal), ..Decision::new(change).does(op) };
+        let lost = if self.holds_more_than_scripts() { Lost::Wanted } else { Lost::Nothing };
+        let decision = Decision { removal: Some(removal), lost, ..Decision::new(change).does(op) };
         let scripts = self.scripts.iter().map(|script| Then::Absent(script.key.clone()));
         let others = self.others.iter().map(|key| Then::PropertiesGone(key.clone(), None));
         scripts.chain(others).fold(decision, Decision::then)
     }
+}
+
+/// What is too much to be listed, if it is what both sides had.
+fn as_agreed(fact: &Fact, top: &InstanceKey, agreement: &Agreement) -> Option<Expected> {
+    let below = agreement.gone_below(top);
+    let expect = Fact { subtree: Some(below), ..fact.clone() };
+    let expect = Expected::of(&expect)?;
+    fact.subtree_digest.filter(|known| *known == digest(&expect.subtree)).map(|_| expect)
 }
 
 fn knows(base: &Base, side: Side) -> bool {

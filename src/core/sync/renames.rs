@@ -95,7 +95,7 @@ fn rename(decision: &mut Decision, extra: &Extra, agreement: &Agreement) {
     decision.change.studio_hash = extra.expect.studio_hash;
     decision.change.reason = extra.expect.name.as_ref().map(|name| format!("it was called {name}"));
     let (temp_id, expect) = (Some(extra.temp_id.clone()), extra.expect.clone());
-    decision.op = Some(PlanOp::Rename { temp_id, id: node.id, parent, name: node.name, expect });
+    decision.op = Some(PlanOp::Rename { temp_id, id: node.id, parent, name: node.name, source: None, expect });
 }
 
 fn parent_of(op: &PlanOp) -> Option<NodeId> {

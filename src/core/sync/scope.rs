@@ -22,6 +22,15 @@ pub enum Cleared {
 }
 
 impl Run {
+    pub(super) fn both_live(&self) -> bool {
+        self.args.undo.as_ref().is_some_and(|undo| undo.both_live)
+    }
+
+    /// Which entry of the journal it takes back.
+    pub fn undoes(&self) -> Option<u64> {
+        self.recalled.as_ref().map(|recalled| recalled.id)
+    }
+
     /// Its entry in the journal, once that was begun.
     pub fn journal(&self) -> Option<u64> {
         self.journal.as_ref().map(|(id, _)| *id)

@@ -4,11 +4,12 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    decision::{Decision, FileWrite, Needs, NodeView, Place, Rules, Then},
+    decision::{Decision, Needs, NodeView, Place, Rules, Then},
     plan::listed,
     receipt::{Change, Direction, PatchType},
     removals::folder_of,
     verdicts,
+    writes::FileWrite,
 };
 use crate::core::{
     agreement::Agreement,

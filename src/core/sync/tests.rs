@@ -63,6 +63,7 @@ fn fact(kind: FactKind, id: Option<NodeId>) -> Fact {
         is_draft: false,
         subtree: None,
         subtree_cut: false,
+        subtree_digest: None,
         siblings: None,
         is_new: false,
         was: None,

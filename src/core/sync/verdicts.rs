@@ -1,10 +1,11 @@
 //! What to do about one node of the tree that Studio has not, or has in another text.
 
 use super::{
-    decision::{Decision, FileWrite, Needs, NodeView, Removal, Rules, Then},
+    decision::{Decision, Needs, NodeView, Removal, Rules, Then},
     earlier::Version,
     overrides::Forced,
     receipt::{Change, ChangeResult, Direction, PatchType},
+    writes::FileWrite,
 };
 use crate::core::{
     agreement::Agreement,
@@ -262,6 +263,7 @@ impl Missing<'_> {
         Decision::new(change.planned(Direction::Pull, PatchType::Remove))
             .writes(FileWrite::Remove { path: path.to_owned(), base: hash })
             .keeps(source)
+            .loses(node)
             .then(Then::Absent(key))
             .at(self.view.parent.unwrap_or(self.id), &node.name)
     }

@@ -11,6 +11,9 @@ pub(super) const SKIPPED: &str = "left alone, as was chosen";
 
 pub(super) const CANNOT_BE_WRITTEN: &str = "a file cannot be written, so nothing was changed: see each failed line";
 
+pub(super) const CANNOT_BE_KEPT: &str =
+    "a text that would be replaced is kept nowhere and cannot be had, so nothing was changed: sync again";
+
 /// All or nothing was wanted.
 pub(super) fn nothing_changed(undoes: bool) -> &'static str {
     if undoes {

@@ -137,7 +137,7 @@ fn c84_nothing_outside_the_sources_goes_or_comes_and_no_link() {
     assert!(matches!(project.remove("src/Inner.luau", "return 1\n"), Err(WriteError::Link(_))));
     assert_eq!(project.read("src/Alpha.luau"), "return 1\n");
     for path in ["other/New.luau", "src/Folder/New.luau", "src/Folder/New/Deep.luau", "src/../other/New.luau"] {
-        let outside = restore(&project.sources(), &project.path(path), "x");
+        let outside = restore(&project.sources(), &project.path(path), b"x");
         assert!(matches!(outside, Err(WriteError::Outside(_))), "{path}: {outside:?}");
     }
     let outside = remove_empty_folder(&project.sources(), &project.path("other"));
@@ -153,7 +153,7 @@ fn a_folder_goes_only_if_nothing_is_in_it_and_files_come_back_with_their_folders
     project.remove("src/Beta/init.luau", "return {}").expect("removed");
     assert!(remove_empty_folder(&project.sources(), &folder).expect("asked"));
     assert!(!folder.exists());
-    let back = |path: &str, text: &str| restore(&project.sources(), &project.path(path), text);
+    let back = |path: &str, text: &str| restore(&project.sources(), &project.path(path), text.as_bytes());
     back("src/Beta/Deep/Leaf.luau", "\u{feff}leaf\r\n").expect("it is back");
     assert_eq!(project.read("src/Beta/Deep/Leaf.luau"), "\u{feff}leaf\r\n");
     assert!(matches!(back("src/Alpha.luau", "another"), Err(WriteError::Exists(_))));

@@ -24,7 +24,7 @@ impl Server {
     /// Take the last deletion back.
     fn undo(&self, partial: bool) -> crate::core::sync::Receipt {
         let last = deletions::last(&self.store, None).expect("the store is read").expect("there is one");
-        deletions::bring_back(&self.session, &self.store, last, partial).expect("the store is read")
+        deletions::bring_back(&self.session, &self.store, (last, None), partial).expect("the store is read")
     }
 
     fn entries(&self) -> Vec<(EntryState, usize)> {
@@ -50,7 +50,7 @@ async fn a_script_that_is_deleted_in_studio_goes_with_its_file_and_undo_brings_i
     }
     assert!(server.is_in_tree("Alpha") && server.is_in_tree("Beta"));
     assert_eq!(deletions::last(&server.store, None).expect("read"), None, "there is no more to take back");
-    let again = deletions::bring_back(&server.session, &server.store, 1, false).expect("read");
+    let again = deletions::bring_back(&server.session, &server.store, (1, None), false).expect("read");
     assert_eq!(again.message.as_deref(), Some("entry 1 was taken back already"));
 }
 

@@ -174,6 +174,49 @@ fn what_was_removed_in_studio_is_not_made_again_unasked() {
     assert!(matches!(&ops(step)[..], [PlanOp::Add { node, .. }] if node.properties == colored(1.0)));
 }
 
+/// What is removed and is no script is read first; where that cannot be had, it goes all the same.
+fn described(run: &mut Run, step: Step, agreement: &mut Agreement) -> Step {
+    let Step::Describe { temp_id, .. } = step else { return step };
+    let step = run.described(&temp_id, Err(crate::core::error::ToolError::no_studio()), agreement);
+    journalled(run, step, agreement)
+}
+
+#[test]
+fn what_is_removed_and_is_no_script_is_in_the_journal_as_studio_had_it() {
+    let stray = Fact {
+        class_name: "Part".into(),
+        temp_id: Some(TempId::from("x1")),
+        name: Some("Lamp".into()),
+        subtree: Some(vec![]),
+        siblings: Some(4),
+        ..extra("Lamp")
+    };
+    let lost = || {
+        let mut agreement = agreed_on(1.0);
+        agreement.patched(&[crate::core::protocol::PatchOp::Drop { id: LAMP }]);
+        agreement
+    };
+    let root = (NodeId(0), NodeView { parent: None, ..lamp(1.0).1 });
+    let as_it_is = NewNode {
+        id: NodeId(1),
+        name: "Lamp".into(),
+        class_name: "Part".into(),
+        source: None,
+        properties: colored(0.75),
+        children: Vec::new(),
+    };
+    let other = NewNode { name: "Other".into(), ..as_it_is.clone() };
+    for (node, goes) in [(as_it_is.clone(), true), (other, false)] {
+        let mut agreement = lost();
+        let (mut run, step) = run(SyncMode::Standard, None, vec![stray.clone()], [root.clone()], &mut agreement);
+        let Step::Describe { temp_id, .. } = step else { panic!("{step:?}") };
+        match run.described(&temp_id, Ok(node), &mut agreement) {
+            Step::Begin(draft) if goes => assert_eq!(draft.entry.changes[0].lost.as_deref(), Some(&as_it_is)),
+            step => assert!(!goes && receipt(step).failed == 1, "it is another by now"),
+        }
+    }
+}
+
 #[test]
 fn a_model_with_parts_of_one_name_is_removed_as_long_as_there_are_not_more_of_them() {
     let rig = NodeId(20);
@@ -195,7 +238,8 @@ fn a_model_with_parts_of_one_name_is_removed_as_long_as_there_are_not_more_of_th
             ..extra("Rig")
         };
         let root = (NodeId(0), NodeView { parent: None, ..lamp(1.0).1 });
-        let (_, step) = run(SyncMode::Standard, None, vec![stray], [root], &mut agreement);
+        let (mut run, step) = run(SyncMode::Standard, None, vec![stray], [root], &mut agreement);
+        let step = described(&mut run, step, &mut agreement);
         assert_eq!(matches!(step, Step::Apply { .. }), removed, "{legs}: {step:?}");
     }
 }
@@ -215,6 +259,7 @@ fn what_no_file_specifies_any_more_is_removed_as_scripts_are() {
     agreement.patched(&[crate::core::protocol::PatchOp::Drop { id: LAMP }]);
     let root = (NodeId(0), NodeView { parent: None, ..lamp(1.0).1 });
     let (mut run, step) = run(SyncMode::Standard, None, vec![stray.clone()], [root.clone()], &mut agreement);
+    let step = described(&mut run, step, &mut agreement);
     assert!(matches!(&ops(step)[..], [PlanOp::Remove { .. }]));
     let done = OpResult { id: TempId::from("x1").into(), ..result(LAMP, OpStatus::Done, None) };
     assert_eq!(receipt(applied(&mut run, &[done], &mut agreement)).removed, 1);

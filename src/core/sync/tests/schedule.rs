@@ -216,6 +216,80 @@ proptest! {
     }
 
     #[test]
+    fn two_undos_take_back_two_syncs_in_order_or_hold_all_of_one(
+        base in any_texts(), disk in [any_texts(), any_texts()], edited in [any_texts(), any_texts()],
+        files_alone in proptest::bool::ANY,
+    ) {
+        let mut studio = Studio::new(&base);
+        let mut server = Server::new(&base, true);
+        server.connect(&mut studio);
+        let mut runs = Vec::new();
+        for (disk, edited) in disk.into_iter().zip(edited) {
+            server.disk = disk;
+            if !files_alone {
+                studio.texts = edited;
+            }
+            let before = (server.disk.clone(), studio.texts.clone());
+            if done(&sync(&mut server, &mut studio)) > 0 {
+                runs.push((before, (server.disk.clone(), studio.texts.clone())));
+            }
+        }
+        for (before, after) in runs.into_iter().rev() {
+            let now = (server.disk.clone(), studio.texts.clone());
+            let back = |before: &Texts, after: &Texts, now: &Texts| -> Texts {
+                now.iter().map(|(id, now)| (*id, if before[id] == after[id] { now } else { &before[id] }.clone())).collect()
+            };
+            let expected = (back(&before.0, &after.0, &now.0), back(&before.1, &after.1, &now.1));
+            let undo = Call::Undo { partial: false }.args();
+            let undone = server.run(undo, &mut studio, &mut |_, _| {}).expect("to its end");
+            let found = (server.disk.clone(), studio.texts.clone());
+            if undone.status == SyncStatus::FastfailUnresolved && !files_alone {
+                prop_assert_eq!(&found, &now, "all or nothing");
+                let again = server.run(Call::Undo { partial: false }.args(), &mut studio, &mut |_, _| {});
+                prop_assert_eq!(again.expect("to its end").status, SyncStatus::FastfailUnresolved);
+                break;
+            }
+            prop_assert!(matches!(undone.status, SyncStatus::Success | SyncStatus::Empty), "{:?}", undone);
+            prop_assert_eq!(&found, &expected, "{:?}", undone);
+        }
+    }
+
+    #[test]
+    fn with_both_sides_live_what_was_taken_from_studio_goes_back_on_both_and_is_not_taken_again(
+        base in any_texts(), disk in any_texts(), edited in any_texts(),
+    ) {
+        let mut studio = Studio::new(&base);
+        let mut server = Server::new(&base, true);
+        server.connect(&mut studio);
+        (server.disk, studio.texts) = (disk.clone(), edited.clone());
+        let first = sync(&mut server, &mut studio);
+        let after = (server.disk.clone(), studio.texts.clone());
+        let both_live = Some(Undo { both_live: true, ..Undo::default() });
+        let undo = SyncArgs { mode: SyncMode::Fastfail, undo: both_live, ..SyncArgs::default() };
+        let undone = server.run(undo.clone(), &mut studio, &mut |_, _| {}).expect("to its end");
+        if done(&first) == 0 {
+            return Ok(());
+        }
+        prop_assert_eq!(undone.status, SyncStatus::Success, "{:?}", undone);
+        for id in (1..=SCRIPTS).map(NodeId) {
+            let taken = disk[&id] == base[&id] && edited[&id] != base[&id];
+            let expected = if taken { (&base[&id], &base[&id]) } else { (&disk[&id], &edited[&id]) };
+            prop_assert_eq!((&server.disk[&id], &studio.texts[&id]), expected, "{:?}", undone);
+        }
+        let unasked = Unasked { takes: true, ..Unasked::default() };
+        let live = SyncArgs { unasked: Some(Box::new(unasked)), ..SyncArgs::default() };
+        let mut redone = (server.disk.clone(), studio.texts.clone());
+        let second = server.run(live, &mut studio, &mut |_, _| {}).expect("to its end");
+        let is_push = |change: &&Change| change.direction == Direction::Push || change.result != ChangeResult::Done;
+        prop_assert!(second.changes.iter().all(|change| is_push(&change)), "{:?}", second);
+        for change in second.changes.iter().filter(|change| change.result == ChangeResult::Done) {
+            let id = change.id.expect("a node");
+            redone.1.insert(id, after.1[&id].clone());
+        }
+        prop_assert_eq!((server.disk.clone(), studio.texts.clone()), redone);
+    }
+
+    #[test]
     fn equal_inputs_come_to_equal_decisions(
         base in proptest::option::of(any_text()), disk in any_text(), studio in any_text(), draft in proptest::bool::ANY,
     ) {

@@ -1,5 +1,7 @@
 //! A run taken back: each kind of change, and what is held.
 
+mod files;
+
 use super::*;
 use crate::core::{
     journal::{Entry, Line, Seat},
@@ -39,6 +41,9 @@ fn line(direction: Direction, patch_type: PatchType, key: InstanceKey) -> Line {
         properties: None,
         specified: std::collections::BTreeMap::new(),
         below: Vec::new(),
+        lost: None,
+        made: Vec::new(),
+        held: Vec::new(),
         was: None,
         then: None,
         result: Some(ChangeResult::Done),
@@ -69,7 +74,7 @@ fn undo(
     run.compared(Some(7), facts, agreement);
     let texts = [BASE, DISK, STUDIO].map(|text| (hash(text), text.to_owned())).into();
     let entry = Entry { changes: lines, ..Entry::default() };
-    let step = run.recalled(Ok(Recalled { id: 4, entry, texts }), agreement);
+    let step = run.recalled(Ok(Recalled { id: 4, entry, texts, when: "14:02 UTC".into() }), agreement);
     assert!(matches!(step, Step::Look { .. }), "{step:?}");
     let step = run.looked(HashMap::from_iter(views), agreement);
     let step = match step {
@@ -344,7 +349,7 @@ fn all_or_nothing_looks_at_the_files_before_anything_is_changed() {
     run.compared(Some(7), vec![], &mut agreement);
     let texts = [BASE, STUDIO].map(|text| (hash(text), text.to_owned())).into();
     let entry = Entry { changes: vec![pulled], ..Entry::default() };
-    run.recalled(Ok(Recalled { id: 4, entry, texts }), &agreement);
+    run.recalled(Ok(Recalled { id: 4, entry, texts, when: "14:02 UTC".into() }), &agreement);
     let step = run.looked(HashMap::from([root(), script(ID, STUDIO)]), &mut agreement);
     assert!(matches!(&step, Step::Check(writes) if writes.len() == 1), "{step:?}");
     let receipt = receipt(run.checked(vec![Some(Wrote::Failed("it is read-only".into()))], &agreement));

@@ -232,7 +232,7 @@ impl Server {
         let found = entries.find(|(_, (entry, state))| *state != State::Undone && changed(entry));
         let (at, (entry, _)) = found.ok_or("there is none")?;
         let texts = entry.texts().filter_map(|hash| Some((hash, self.texts.get(&hash)?.clone()))).collect();
-        Ok(Recalled { id: u64::try_from(at).expect("few"), entry: entry.clone(), texts })
+        Ok(Recalled { id: u64::try_from(at).expect("few"), entry: entry.clone(), texts, when: String::new() })
     }
 
     fn merge(&self, job: &MergeJob) -> Merged {

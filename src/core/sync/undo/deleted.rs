@@ -31,6 +31,8 @@ struct Lost<'a> {
     parent: NodeId,
     /// Where its files lay; `None`: it had none, or their folder is gone.
     folder: Option<String>,
+    /// The journal has its files, for the run itself has removed them.
+    is_held: bool,
 }
 
 impl Back<'_> {
@@ -45,15 +47,17 @@ impl Back<'_> {
         }
         let Some((parent, view)) = self.at(&above) else { return refused(NO_PARENT) };
         let paths: HashSet<&[String]> = line.below.iter().map(|one| &one.path[..]).collect();
-        if paths.len() != line.below.len() {
+        if paths.len() != line.below.len() && line.lost.is_none() {
             return refused("it held several of one name, which only Studio's own undo brings back");
         }
         // What was made in Studio had no file; a folder's scripts had one each.
         let had_file = line.direction == Direction::Pull || text.is_none() || line.base.flatten().is_some();
         let folder = folder_of(view).filter(|_| had_file);
-        let lost = Lost { line, key, name, text, parent, folder };
+        let is_held = !line.held.is_empty();
+        let lost = Lost { line, key, name, text, parent, folder, is_held };
         let there = self.extra(parent, &lost.name);
-        let is_it = there.is_some_and(|fact| fact.class_name == class && stray(fact).is(text, &line.below));
+        let is_it =
+            there.is_some_and(|fact| fact.class_name == class && stray(fact, &line.below).is(text, &line.below));
         match there {
             Some(_) if !is_it => refused(THERE_AGAIN),
             Some(_) => self.files(&lost, None),
@@ -61,7 +65,7 @@ impl Back<'_> {
                 let Some(decision) = self.in_studio_again(&lost, had_file) else { return refused(NO_PARENT) };
                 let op = decision.op.as_ref().map(PlanOp::subject);
                 let mut all = vec![decision];
-                all.extend(self.files(&lost, op));
+                all.extend(self.files(&lost, op.as_ref()));
                 all
             }
         }
@@ -97,12 +101,17 @@ impl Back<'_> {
 
     /// The instance, made anew in Studio.
     fn in_studio_again(&self, lost: &Lost<'_>, had_file: bool) -> Option<Decision> {
-        let Lost { line, key, name, text, parent, folder } = lost;
+        let Lost { line, key, name, text, parent, folder, is_held } = lost;
         let node = self.new_node(lost)?;
-        let mut reason =
-            "with what files specified of it but references; the rest Studio's own undo brings back".to_owned();
-        if had_file && folder.is_none() {
-            reason.push_str(". Its file is not either: what it stands below has no folder on disk");
+        let has_file = *is_held || folder.is_some();
+        let how = match &line.lost {
+            Some(_) if line.direction == Direction::Push => "as it was in Studio",
+            Some(_) => "as its file had it; the rest Studio's own undo brings back",
+            None => "with what files specified of it but references; the rest Studio's own undo brings back",
+        };
+        let mut reason = how.to_owned();
+        if had_file && !has_file {
+            reason.push_str(". Its file is not made again: what it stands below has no folder on disk");
         }
         let change = Change { reason: Some(reason), fs_path: None, ..self.change(line) };
         let change = change.planned(Direction::Push, PatchType::Add);
@@ -110,7 +119,7 @@ impl Back<'_> {
         for (key, properties) in &line.specified {
             decision = decision.then(Then::PropertiesGone(key.clone(), Some(properties.clone())));
         }
-        if folder.is_none() {
+        if !has_file {
             for (script, hash) in lost.scripts() {
                 let known = if script == **key && text.is_some() { line.base } else { Some(Some(hash)) };
                 decision = decision.restores(Restored::At(script), known, None);
@@ -121,56 +130,93 @@ impl Back<'_> {
 
     fn new_node(&self, lost: &Lost<'_>) -> Option<NewNode> {
         let Lost { line, key, name, text, .. } = lost;
-        let make = |path: &[String], name: &str, class: &str, side: Side, key: &InstanceKey| {
+        if let Some(node) = &line.lost {
+            return Some(self.renumbered(line, node));
+        }
+        let make = |number: usize, name: &str, class: &str, side: Side, key: &InstanceKey| {
             let source = if side.is_some() { Some(self.text(side)?.clone()) } else { None };
             let (name, class_name) = (name.to_owned(), class.to_owned());
             let properties = line.specified.get(key).cloned().unwrap_or_default();
-            Some(NewNode { id: self.new_id(path), name, class_name, source, properties, children: Vec::new() })
+            let id = self.new_id(line, number);
+            Some(NewNode { id, name, class_name, source, properties, children: Vec::new() })
         };
-        let mut top = make(&[], name, &line.class_name, *text, key)?;
-        for (one, key) in line.below.iter().zip(line.keys_below(key)) {
+        let mut top = make(0, name, &line.class_name, *text, key)?;
+        for ((number, one), key) in (1..).zip(&line.below).zip(line.keys_below(key)) {
             let (own, above) = one.path.split_last()?;
             let mut parent = &mut top;
             for step in above {
                 parent = parent.children.iter_mut().find(|child| child.name == *step)?;
             }
-            parent.children.push(make(&one.path, own, &one.class_name, one.studio_hash, &key)?);
+            parent.children.push(make(number, own, &one.class_name, one.studio_hash, &key)?);
         }
         Some(top)
     }
 
     /// Its files, once the instance is there (`op`: the step that makes it).
-    fn files(&self, lost: &Lost<'_>, op: Option<OpId>) -> Vec<Decision> {
+    fn files(&self, lost: &Lost<'_>, op: Option<&OpId>) -> Vec<Decision> {
+        if lost.is_held {
+            return vec![self.held_files(lost, op)];
+        }
         let Some(folder) = &lost.folder else { return Vec::new() };
         let mut all = Vec::new();
         let items = lost.items();
-        let with_file: Vec<bool> = items.iter().map(|item| item.had_file(&items)).collect();
-        let items = items.into_iter().zip(with_file).filter_map(|(item, had_file)| had_file.then_some(item));
-        for Item { path, key, class, text } in items {
-            let Some((name, above)) = path.split_last() else { continue };
+        for item in items.iter().filter(|item| item.had_file(&items, lost.line.lost.is_some())) {
+            let Some((name, above)) = item.path.split_last() else { continue };
             let folder = above.iter().fold(folder.clone(), |folder, name| below(&folder, name));
-            let holds =
-                lost.line.below.iter().any(|one| one.path.len() >= path.len() && one.path.starts_with(&path[1..]));
-            let (name, class) = (name.clone(), class.to_owned());
-            let write = match (text, self.text(text)) {
-                (None, _) if class == "Folder" => FileWrite::Folder { folder, name },
-                (Some(_), Some(text)) => {
-                    FileWrite::Create { folder, name, class: class.clone(), text: Some(text.clone()), holds }
-                }
-                _ => continue,
-            };
-            let path = std::iter::once(lost.line.path.as_str()).chain(path[1..].iter().map(String::as_str));
+            let Some(write) = self.new_file(lost, item, folder, name) else { continue };
+            let how = if matches!(write, FileWrite::Files { .. }) { format!(" as {name}.rbxm") } else { String::new() };
+            let path = std::iter::once(lost.line.path.as_str()).chain(item.path.iter().skip(1).map(String::as_str));
             let path = path.collect::<Vec<_>>().join(".");
-            let change = Change { path, class_name: class, fs_path: None, ..self.change(lost.line) };
+            let reason = (lost.line.direction == Direction::Push)
+                .then(|| format!("its file, which was deleted on disk, is made again{how}"));
+            let class_name = item.class.to_owned();
+            let change = Change { path, class_name, fs_path: None, reason, ..self.change(lost.line) };
             let mut decision = Decision::new(change.planned(Direction::Pull, PatchType::Add)).writes(write);
-            decision.after.clone_from(&op);
-            decision.key = Some(key.clone());
-            if text.is_some() {
-                decision = decision.restores(Restored::At(key), Some(text), None);
+            decision.after = op.cloned();
+            decision.key = Some(item.key.clone());
+            let of_item = lost.scripts().into_iter().filter(|(script, _)| match item.is_of_model() {
+                true => script.is_within(&item.key),
+                false => *script == item.key,
+            });
+            for (script, hash) in of_item {
+                decision = decision.restores(Restored::At(script), Some(Some(hash)), None);
             }
             all.push(decision);
         }
         all
+    }
+
+    /// The files that the run itself has removed.
+    fn held_files(&self, lost: &Lost<'_>, op: Option<&OpId>) -> Decision {
+        let first = lost.line.held.first().map(|file| file.path.clone());
+        let change = Change { fs_path: first, ..self.change(lost.line) }.planned(Direction::Pull, PatchType::Add);
+        let mut decision = Decision::new(change).writes(FileWrite::Restore { files: lost.line.held.clone() });
+        decision.after = op.cloned();
+        decision.key = Some(lost.key.clone());
+        for (script, hash) in lost.scripts() {
+            decision = decision.restores(Restored::At(script), Some(Some(hash)), None);
+        }
+        decision
+    }
+
+    fn new_file(&self, lost: &Lost<'_>, item: &Item<'_>, folder: String, name: &str) -> Option<FileWrite> {
+        let (name, class) = (name.to_owned(), item.class.to_owned());
+        let path = item.path.get(1..).unwrap_or_default();
+        match item.text {
+            None if class == "Folder" => Some(FileWrite::Folder { folder, name }),
+            None => {
+                let node = path.iter().try_fold(&**lost.line.lost.as_ref()?, |node, name| {
+                    node.children.iter().find(|child| child.name == *name)
+                });
+                Some(FileWrite::Files { folder, node: Box::new(self.renumbered(lost.line, node?)) })
+            }
+            text => {
+                let text = Some(self.text(text)?.clone());
+                let holds = |one: &Below| one.path.len() > path.len() && one.path.starts_with(path);
+                let holds = lost.line.below.iter().any(holds);
+                Some(FileWrite::Create { folder, name, class, text, holds })
+            }
+        }
     }
 }
 
@@ -183,18 +229,19 @@ struct Item<'a> {
 }
 
 impl Item<'_> {
-    /// Neither a script nor a folder: such a one lies in a model, whose file is not kept.
+    /// Neither a script nor a folder: such a one lies in a model.
     fn is_of_model(&self) -> bool {
         self.text.is_none() && self.class != "Folder"
     }
 
-    /// A file or a folder of its own stood for it.
-    fn had_file(&self, all: &[Self]) -> bool {
+    /// A file or a folder of its own stood for it. `models`: it is known what was in models.
+    fn had_file(&self, all: &[Self], models: bool) -> bool {
         let above = |other: &&Self| other.path.len() < self.path.len() && self.path.starts_with(&other.path);
         let below = |other: &&Self| other.path.starts_with(&self.path);
         let holds_script = || all.iter().filter(below).any(|other| other.text.is_some());
         let holds_model = || all.iter().filter(below).any(Self::is_of_model);
-        !all.iter().filter(above).any(Self::is_of_model) && (holds_script() || !holds_model())
+        let has = if models { true } else { holds_script() || !holds_model() };
+        has && !all.iter().filter(above).any(Self::is_of_model)
     }
 }
 

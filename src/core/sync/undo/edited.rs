@@ -22,22 +22,35 @@ impl Back<'_> {
         if fact.is_some_and(|fact| fact.is_draft) {
             return Some(Decision::unresolved(change, TYPING));
         }
-        let known = |side: Side, (before, after): (Side, Side)| side == before || side == after;
-        let missing = fact.is_some_and(|fact| fact.kind == FactKind::Missing);
-        if missing || !known(disk, line.disk) || !known(studio, line.studio) {
+        // What was taken from Studio while both sides are live would be taken again.
+        let taken = line.direction == Direction::Pull && self.both_live;
+        let before = if taken { line.disk.0 } else { line.studio.0 };
+        // A side that the run left alone may have moved on: nothing is done to it.
+        let (wrote_disk, wrote_studio) = (line.disk.0 != line.disk.1, before != line.studio.1);
+        let known = |side: Side, before: Side, after: Side| side == before || side == after;
+        let held = wrote_disk && !known(disk, line.disk.0, line.disk.1)
+            || wrote_studio && !known(studio, before, line.studio.1);
+        if held || fact.is_some_and(|fact| fact.kind == FactKind::Missing) {
             return Some(Decision::unresolved(change, MOVED_ON));
         }
-        let (to_studio, to_disk) = (studio != line.studio.0, disk != line.disk.0);
+        if !wrote_studio && !known(studio, line.studio.0, line.studio.1) {
+            change.studio_hash = None; // it stays, whatever it is
+        }
+        let (to_studio, to_disk) = (wrote_studio && studio != before, wrote_disk && disk != line.disk.0);
+        // Two texts that would be merged again at once are left to a person.
+        let base = line.base.filter(|_| !self.both_live || before == line.disk.0 || line.direction == Direction::Push);
         let direction = match (to_studio, to_disk) {
-            (false, false) => return Some(Decision::new(change).restores(Restored::Node(id), line.base, line.disk.1)),
+            (false, false) => return Some(Decision::new(change).restores(Restored::Node(id), base, line.disk.1)),
             (true, false) => Direction::Push,
             (false, true) => Direction::Pull,
             (true, true) => Direction::Merge,
         };
         let decision = Decision::new(change.planned(direction, PatchType::Edit));
-        let mut decision = decision.restores(Restored::Node(id), line.base, line.disk.1);
+        // The file's own text may be newer than any that is kept.
+        let decision = decision.keeps(view.source.as_deref().unwrap_or_default());
+        let mut decision = decision.restores(Restored::Node(id), base, line.disk.1);
         if let (true, Some(expect)) = (to_studio, studio) {
-            let source = self.text(line.studio.0)?.clone();
+            let source = self.text(before)?.clone();
             decision = decision.does(PlanOp::SetSource { id, source, expect });
         }
         if let (true, Some(base), Some(path)) = (to_disk, disk, view.fs_path.clone()) {

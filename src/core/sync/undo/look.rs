@@ -5,6 +5,8 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
+use serde_json::{Value, json};
+
 use super::Recalled;
 use crate::core::{
     agreement::Agreement,
@@ -12,7 +14,7 @@ use crate::core::{
     journal::Line,
     merge::Side,
     paths::InstanceKey,
-    protocol::{Below, Fact, FactKind, NewNode},
+    protocol::{Below, Fact, FactKind, NewNode, digest},
     sync::{Change, ChangeResult, Direction, NodeView},
     text::TextHash,
 };
@@ -20,6 +22,7 @@ use crate::core::{
 /// An entry of the journal beside what there is.
 pub(super) struct Back<'a> {
     pub recalled: &'a Recalled,
+    pub both_live: bool,
     pub facts: &'a [Fact],
     pub views: &'a HashMap<NodeId, NodeView>,
     pub agreement: &'a Agreement,
@@ -140,24 +143,53 @@ impl<'a> Back<'a> {
         }
     }
 
-    /// An id for what the tree does not have; the plugin forgets it at its next comparison.
-    pub fn new_id(&self, path: &[String]) -> NodeId {
+    /// An id for what the tree does not have; the plugin forgets it at its next comparison. `number`
+    /// tells it from others of the same line.
+    pub fn new_id(&self, line: &Line, number: usize) -> NodeId {
         let half = |salt: u8| {
             let mut hasher = DefaultHasher::new();
-            (salt, self.recalled.id, path).hash(&mut hasher);
+            (salt, self.recalled.id, &line.key, number).hash(&mut hasher);
             u128::from(hasher.finish())
         };
         NodeId(half(1) << 64 | half(2) | 1)
     }
+
+    /// `node` with ids that the tree does not have. What it refers to outside is left out.
+    pub fn renumbered(&self, line: &Line, node: &NewNode) -> NewNode {
+        fn collect(node: &NewNode, ids: &mut Vec<NodeId>) {
+            ids.push(node.id);
+            node.children.iter().for_each(|child| collect(child, ids));
+        }
+        fn change(node: &mut NewNode, ids: &HashMap<NodeId, NodeId>) {
+            node.id = ids.get(&node.id).copied().unwrap_or(node.id);
+            node.properties.retain(|_, value| {
+                let Some(of) = value.get("Ref").and_then(Value::as_str) else { return true };
+                let known = of.parse().ok().and_then(|of: NodeId| ids.get(&of));
+                if let Some(id) = known {
+                    *value = json!({ "Ref": id });
+                }
+                known.is_some()
+            });
+            node.children.iter_mut().for_each(|child| change(child, ids));
+        }
+        let mut ids = Vec::new();
+        collect(node, &mut ids);
+        let ids = ids.into_iter().enumerate().map(|(number, id)| (id, self.new_id(line, number))).collect();
+        let mut node = node.clone();
+        change(&mut node, &ids);
+        node
+    }
 }
 
-/// What only Studio has, as its fact lists it.
-pub(super) fn stray(fact: &Fact) -> InStudio {
+/// What only Studio has, as its fact lists it; `expected` where that is what its digest stands for.
+pub(super) fn stray(fact: &Fact, expected: &[Below]) -> InStudio {
+    let is_expected = fact.subtree_digest.is_some_and(|known| known == digest(expected));
+    let below = fact.subtree.clone().or_else(|| is_expected.then(|| expected.to_vec()));
     InStudio {
         hash: fact.studio_hash,
-        below: fact.subtree.clone().unwrap_or_default(),
         draft: fact.is_draft || fact.subtree.iter().flatten().any(|one| one.is_draft),
-        more: fact.subtree.is_none(),
+        more: below.is_none(),
+        below: below.unwrap_or_default(),
     }
 }
 

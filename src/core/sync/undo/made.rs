@@ -46,7 +46,7 @@ impl Back<'_> {
         let (parent, _) = self.at(&above)?;
         let fact = self.extra(parent, &name).filter(|fact| fact.class_name == class)?;
         let mut change = self.change(line);
-        let there = stray(fact);
+        let there = stray(fact, &line.below);
         (change.temp_id, change.studio_hash, change.fs_path) = (fact.temp_id.clone(), there.hash, None);
         if let Some(reason) = objection(&there, line) {
             return Some(Decision::unresolved(change, reason));
@@ -64,6 +64,9 @@ impl Back<'_> {
     /// A file that was made from what was made in Studio.
     pub(super) fn remove_file(&self, line: &Line) -> Option<Decision> {
         let mut change = self.change(line);
+        if !line.made.is_empty() {
+            return self.remove_files(line);
+        }
         if line.class_name == "Folder" {
             return None; // as a place for other files it does no harm
         }
@@ -78,6 +81,33 @@ impl Back<'_> {
         let keep = view.source.clone().unwrap_or_default();
         let decision = Decision::new(change).writes(FileWrite::Remove { path, base }).keeps(&keep);
         Some(decision.restores(Restored::At(key), line.base, Some(base)))
+    }
+}
+
+impl Back<'_> {
+    /// The files and folders go that were made, where they are as they were made.
+    fn remove_files(&self, line: &Line) -> Option<Decision> {
+        let mut change = self.change(line);
+        let write = FileWrite::Unmake { files: line.made.clone() };
+        // Its files are gone, or are no such instance any more.
+        let Some((id, view)) = self.node(line) else {
+            return Some(Decision::new(change.planned(Direction::Pull, PatchType::Remove)).writes(write));
+        };
+        (change.id, change.disk_hash, change.fs_path) = (Some(id), view.hash, view.fs_path.clone());
+        let Some(node) = &view.subtree else { return Some(Decision::unresolved(change, MOVED_ON)) };
+        let change = change.planned(Direction::Pull, PatchType::Remove);
+        let mut decision = Decision::new(change).writes(write).loses(node);
+        for (script, hash) in scripts(node) {
+            let base = line.base.filter(|_| script == id);
+            let key = self.agreement.key(script)?;
+            decision = decision.restores(Restored::At(key), base, Some(hash));
+        }
+        for other in others(node) {
+            let key = self.agreement.key(other.id)?;
+            // Whether or not the tree has it by then.
+            decision = decision.then(Then::RestoreProperties(other.id, None)).then(Then::PropertiesGone(key, None));
+        }
+        Some(decision)
     }
 }
 
@@ -100,5 +130,5 @@ fn objection(there: &InStudio, line: &Line) -> Option<&'static str> {
 
 fn expected(name: &str, line: &Line, there: InStudio) -> Expected {
     let (name, class_name) = (Some(name.to_owned()), line.class_name.clone());
-    Expected { name, class_name, studio_hash: there.hash, subtree: there.below }
+    Expected { name, class_name, studio_hash: there.hash, subtree: there.below, subtree_digest: None }
 }

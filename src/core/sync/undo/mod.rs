@@ -9,6 +9,7 @@ mod deleted;
 mod edited;
 mod look;
 mod made;
+mod moved;
 mod properties;
 mod renamed;
 
@@ -18,7 +19,7 @@ use look::Back;
 
 use super::{
     decision::{Decision, NodeView},
-    receipt::{ChangeResult, Direction, PatchType},
+    receipt::{ChangeResult, Direction, PatchType, SyncStatus},
 };
 use crate::core::{
     agreement::Agreement,
@@ -32,6 +33,7 @@ use crate::core::{
 const MOVED_ON: &str = "it was changed since, so it is left as it is";
 const TYPING: &str = "a person is editing it in Studio and has not saved";
 const THERE_AGAIN: &str = "something of its name is there again";
+const NOT_KEPT: &str = "the text that it had is not kept any more";
 const NO_PARENT: &str = "what it stood below is not in the project any more";
 
 /// What is to be taken back.
@@ -39,6 +41,8 @@ const NO_PARENT: &str = "what it stood below is not in the project any more";
 pub struct Undo {
     /// An entry of the journal; `None`: the last one that changed something.
     pub journal: Option<u64>,
+    /// Both sides are live: what was taken from Studio goes back there too, or it would be taken again.
+    pub both_live: bool,
 }
 
 /// An entry of the journal with its texts.
@@ -50,6 +54,20 @@ pub struct Recalled {
     pub entry: Entry,
     /// What it needs.
     pub texts: HashMap<TextHash, String>,
+    /// When it was done, for people.
+    pub when: String,
+}
+
+impl Recalled {
+    /// What was taken back, if any of it was.
+    pub(super) fn undid(&self, status: SyncStatus) -> Option<String> {
+        let part = match status {
+            SyncStatus::Success => "",
+            SyncStatus::Partial => "part of ",
+            _ => return None,
+        };
+        Some(format!("undid {part}{} {}{} at {}", self.entry.what, self.id, self.entry.by(), self.when))
+    }
 }
 
 /// The nodes that have to be looked up, and those of them of which all below is wanted.
@@ -79,12 +97,12 @@ pub(super) fn nodes(recalled: &Recalled, agreement: &Agreement) -> (Vec<NodeId>,
 
 /// What takes `recalled` back.
 pub(super) fn decide(
-    recalled: &Recalled,
+    (recalled, both_live): (&Recalled, bool),
     facts: &[Fact],
     views: &HashMap<NodeId, NodeView>,
     agreement: &Agreement,
 ) -> Vec<Decision> {
-    let back = Back { recalled, facts, views, agreement };
+    let back = Back { recalled, both_live, facts, views, agreement };
     let lines = recalled.entry.changes.iter().rev();
     // Of properties some may have been set where others were refused.
     let is_meant = |line: &&Line| {
@@ -101,15 +119,21 @@ pub(super) fn is_back(decision: &Decision) -> bool {
 }
 
 impl Back<'_> {
+    /// What was done to its file is taken back in Studio too: both sides are live, or it was done on
+    /// both.
+    fn follows(&self, line: &Line) -> bool {
+        self.both_live || line.direction == Direction::Merge
+    }
+
     fn line(&self, line: &Line) -> Vec<Decision> {
         let before = [line.disk.0, line.studio.0].into_iter().flatten();
         let removed = line.below.iter().filter(|_| line.patch_type == PatchType::Remove);
         let mut before = before.chain(removed.filter_map(|one| one.studio_hash));
         if line.patch_type != PatchType::Rename && before.any(|hash| !self.recalled.texts.contains_key(&hash)) {
-            return vec![Decision::unresolved(self.change(line), "the text that it had is not kept any more")];
+            return vec![Decision::unresolved(self.change(line), NOT_KEPT)];
         }
         if let Some(set) = &line.properties {
-            return self.set_back(line, set).into_iter().collect();
+            return self.set_back(line, set);
         }
         match (line.direction, line.patch_type) {
             (_, PatchType::Remove) => self.bring_back(line),

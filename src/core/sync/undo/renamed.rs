@@ -28,7 +28,7 @@ impl Back<'_> {
         let Some((parent, _)) = self.at(&was.parent) else {
             return Some(Decision::unresolved(change, NO_PARENT));
         };
-        if line.direction == Direction::Pull {
+        if line.direction != Direction::Push {
             return self.move_file_back(line, change, was, parent);
         }
         match self.node(line) {
@@ -47,7 +47,7 @@ impl Back<'_> {
         let key = self.agreement.key(to.parent)?.child(&to.name, &line.class_name);
         if self.is_missing(id) {
             let there = self.extra(to.parent, &to.name).filter(|fact| fact.class_name == line.class_name)?;
-            let is_back = stray(there).is(line.studio.1, &line.below);
+            let is_back = stray(there, &line.below).is(line.studio.1, &line.below);
             return is_back.then(|| restored(Decision::new(change), line, node, &key));
         }
         let there = self.in_studio(node);
@@ -60,7 +60,7 @@ impl Back<'_> {
         let expect = expected(&node.name, line, there);
         change.reason = Some(format!("it was called {}", node.name));
         let change = change.planned(Direction::Push, PatchType::Rename);
-        let op = PlanOp::Rename { temp_id: None, id, parent: to.parent, name: to.name.clone(), expect };
+        let op = PlanOp::Rename { temp_id: None, id, parent: to.parent, name: to.name.clone(), source: None, expect };
         let mut decision = Decision::new(change).does(op).at(to.parent, &to.name);
         decision.was = Some(Place { parent, name: node.name.clone() });
         Some(restored(decision, line, node, &key))
@@ -70,6 +70,9 @@ impl Back<'_> {
     fn move_file_back(&self, line: &Line, mut change: Change, was: &Seat, parent: NodeId) -> Option<Decision> {
         let (id, view) = self.node(line)?;
         (change.id, change.fs_path, change.disk_hash) = (Some(id), view.fs_path.clone(), view.hash);
+        if let Some(own) = folder_of(view).filter(|_| line.disk.1 == view.hash || line.disk.1.is_none()) {
+            return Some(self.move_folder_back(line, change, (id, view), own, (was, parent)));
+        }
         let folder = self.views.get(&parent).and_then(folder_of);
         let (Some(path), Some(base), Some(folder), Some(text)) =
             (&view.fs_path, view.hash, folder, self.text(line.disk.0))
@@ -79,11 +82,21 @@ impl Back<'_> {
         if line.disk.1 != Some(base) {
             return Some(Decision::unresolved(change, MOVED_ON));
         }
+        let in_studio = match self.follows(line) {
+            true => match self.renamed_back(line, (id, view), was, parent) {
+                Ok(op) => Some(op),
+                Err(reason) => return Some(Decision::unresolved(change, reason)),
+            },
+            false => None,
+        };
         let (name, class) = (was.name.clone(), line.class_name.clone());
         let old = was.parent.child(&name, &class);
         let write = FileWrite::Move { path: path.clone(), base, folder, name, class, text: Some(text.clone()) };
-        let change = change.planned(Direction::Pull, PatchType::Rename);
+        let direction = if in_studio.is_some() { Direction::Merge } else { Direction::Pull };
+        change.studio_hash = line.studio.1;
+        let change = change.planned(direction, PatchType::Rename);
         let mut decision = Decision::new(change).writes(write).at(parent, &was.name);
+        decision.op = in_studio;
         decision.was = self
             .agreement
             .parent(id)
@@ -93,12 +106,36 @@ impl Back<'_> {
         Some(decision.restores(Restored::At(old), line.base, Some(base)))
     }
 
+    /// The step that renames it back in Studio as well; from then on it is the instance of whatever
+    /// its file at the old place gives.
+    fn renamed_back(
+        &self,
+        line: &Line,
+        (id, view): (NodeId, &NodeView),
+        was: &Seat,
+        parent: NodeId,
+    ) -> Result<PlanOp, &'static str> {
+        let node = view.subtree.as_ref().ok_or(MOVED_ON)?;
+        if self.is_missing(id) {
+            return Err(MOVED_ON);
+        }
+        let there = self.in_studio(node);
+        let class = &line.class_name;
+        let taken = self.extra(parent, &was.name).is_some() || self.agreement.has_child(parent, &was.name, class);
+        if let Some(reason) = objection(&there, line, taken) {
+            return Err(reason);
+        }
+        let source = self.text(line.disk.0).filter(|_| there.hash != line.disk.0).cloned();
+        let expect = expected(&node.name, line, there);
+        Ok(PlanOp::Rename { temp_id: None, id, parent, name: was.name.clone(), source, expect })
+    }
+
     /// What only Studio has becomes the instance of a node again.
     fn become_node(&self, line: &Line, mut change: Change, was: &Seat, parent: NodeId) -> Option<Decision> {
         let (above, name, class) = line.key.as_ref()?.split_last()?;
         let (from, _) = self.at(&above)?;
         let fact = self.extra(from, &name).filter(|fact| fact.class_name == class)?;
-        let there = stray(fact);
+        let there = stray(fact, &line.below);
         (change.temp_id, change.studio_hash) = (fact.temp_id.clone(), there.hash);
         let target = self.at(&was.parent.child(&was.name, &class));
         let node = target.and_then(|(id, view)| Some((id, view.subtree.as_ref()?)));
@@ -115,7 +152,8 @@ impl Back<'_> {
         let expect = expected(&name, line, there);
         (change.id, change.reason) = (Some(id), Some(format!("it was called {name}")));
         let change = change.planned(Direction::Push, PatchType::Rename);
-        let op = PlanOp::Rename { temp_id: fact.temp_id.clone(), id, parent, name: was.name.clone(), expect };
+        let temp_id = fact.temp_id.clone();
+        let op = PlanOp::Rename { temp_id, id, parent, name: was.name.clone(), source: None, expect };
         let mut decision = Decision::new(change).does(op).at(parent, &was.name);
         decision.was = Some(Place { parent: from, name });
         let (old, new) = (line.key.as_ref()?, self.agreement.key(id)?);
@@ -147,7 +185,7 @@ fn objection(there: &InStudio, line: &Line, taken: bool) -> Option<&'static str>
     (!there.is(line.studio.1, &line.below)).then_some(MOVED_ON)
 }
 
-fn expected(name: &str, line: &Line, there: InStudio) -> Expected {
+pub(super) fn expected(name: &str, line: &Line, there: InStudio) -> Expected {
     let (name, class_name) = (Some(name.to_owned()), line.class_name.clone());
-    Expected { name, class_name, studio_hash: there.hash, subtree: there.below }
+    Expected { name, class_name, studio_hash: there.hash, subtree: there.below, subtree_digest: None }
 }
