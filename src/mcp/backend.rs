@@ -11,6 +11,7 @@ use crate::{
         review::ReviewAsk,
         sync::Receipt,
     },
+    pairing::Pairing,
     session::{ServeSession, Target},
     store::Store,
     studio::{Hub, Report},
@@ -29,6 +30,8 @@ pub struct Backend {
     pub store: Store,
     /// For `status`.
     pub server: ServerInfo,
+    /// Which Studios may come in.
+    pub pairing: Arc<Pairing>,
 }
 
 /// What the server says of itself.
@@ -59,6 +62,7 @@ impl Backend {
             hub: self.hub.of(owner),
             store: self.store.clone(),
             server: self.server.clone(),
+            pairing: Arc::clone(&self.pairing),
         })
     }
 

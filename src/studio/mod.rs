@@ -1,6 +1,7 @@
 //! The Studio link: WebSockets on `/api/mcp/stream`, and the task that owns the bridge.
 
 mod effects;
+mod gate;
 mod hub;
 mod link;
 mod outbox;
@@ -8,4 +9,5 @@ mod records;
 mod work;
 mod writes;
 
+pub use gate::Gate;
 pub use hub::{Hub, HubConfig, Progress, Report};

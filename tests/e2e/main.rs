@@ -14,6 +14,7 @@ mod live;
 mod live_studio;
 mod messages;
 mod operations;
+mod pairing;
 mod parts;
 mod play;
 mod recovery;
