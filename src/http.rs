@@ -143,7 +143,7 @@ async fn route(routes: &Routes, peer: SocketAddr, mut request: Request<Incoming>
 /// What a Studio that asks so must show first.
 fn gate(routes: &Routes, peer: SocketAddr, request: &Request<Incoming>) -> Option<Gate> {
     let trusted = routes.guard.trusts(peer.ip(), request.headers());
-    (!trusted).then(|| Gate { pairing: Arc::clone(&routes.pairing), host: dialled(request.headers()) })
+    (!trusted).then(|| Gate::new(Arc::clone(&routes.pairing), dialled(request.headers())))
 }
 
 fn card(routes: &Routes) -> ServerCard {

@@ -22,9 +22,11 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub struct Gate {
     /// Whom to let in.
-    pub pairing: Arc<Pairing>,
+    pairing: Arc<Pairing>,
     /// What the Studio dialled: the `Host` of its request.
-    pub host: String,
+    host: String,
+    /// How long each of its answers may take.
+    patience: Duration,
 }
 
 /// A Studio that has shown it.
@@ -55,6 +57,11 @@ const OLDER: &str =
     "its plugin did not prove who it is, so it is older than this server: run `rojo-mcp plugin install`";
 
 impl Gate {
+    /// One for a Studio that dialled `host`.
+    pub fn new(pairing: Arc<Pairing>, host: String) -> Self {
+        Self { pairing, host, patience: HELLO_DEADLINE }
+    }
+
     /// Ask the Studio at `socket` who it is. `None`: it was refused and told why, or has left.
     pub(super) async fn admit<S>(&self, socket: &mut S) -> Option<Admitted>
     where
@@ -86,15 +93,15 @@ impl Gate {
     where
         S: Stream<Item = Result<Message, tungstenite::Error>> + Sink<Message, Error = tungstenite::Error> + Unpin,
     {
-        let late = |_| Refusal::new(RejectCode::HelloTimeout, format!("no hello within {HELLO_DEADLINE:?}"));
-        let hello = match timeout(HELLO_DEADLINE, next_frame(socket)).await.map_err(late)?? {
+        let late = |_| Refusal::new(RejectCode::HelloTimeout, format!("no hello within {:?}", self.patience));
+        let hello = match timeout(self.patience, next_frame(socket)).await.map_err(late)?? {
             PluginFrame::Hello(hello) => hello,
             _ => return Err(Refusal::new(RejectCode::BadHello, "the first frame must be a hello")),
         };
         let studio = name_of(&hello);
         let admitted = match &hello.level1 {
             Some(_) => {
-                let challenge = timeout(HELLO_DEADLINE, self.challenge(socket, &studio)).await;
+                let challenge = timeout(self.patience, self.challenge(socket, &studio)).await;
                 challenge.unwrap_or_else(|_| Err(Refusal::new(RejectCode::NotPaired, OLDER)))
             }
             None => Err(Refusal::new(
@@ -147,7 +154,7 @@ impl Gate {
 
     /// The list is a file.
     async fn apart<T: Send + 'static>(&self, work: impl FnOnce(&Pairing, &str) -> T + Send + 'static) -> T {
-        let Self { pairing, host } = self.clone();
+        let Self { pairing, host, .. } = self.clone();
         let work = tokio::task::spawn_blocking(move || work(&pairing, &host));
         match work.await {
             Ok(done) => done,
@@ -206,4 +213,78 @@ where
     };
     // Who does not answer is cut off.
     let _ = timeout(CLOSE_PATIENCE, farewell).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pairing::PairingList;
+    use tokio_tungstenite::{WebSocketStream, tungstenite::protocol::Role};
+
+    type Socket = WebSocketStream<tokio::io::DuplexStream>;
+
+    async fn sockets() -> (Socket, Socket) {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let ours = WebSocketStream::from_raw_socket(ours, Role::Server, None).await;
+        (ours, WebSocketStream::from_raw_socket(theirs, Role::Client, None).await)
+    }
+
+    /// What the plugin hears that says `said` and no more, and whom the server remembers as refused.
+    async fn hears(said: &[&str], patience: Duration) -> (Vec<String>, Vec<String>) {
+        let (mut ours, mut theirs) = sockets().await;
+        let pairing = Arc::new(Pairing::new(PairingList::in_memory(), true));
+        let gate = Gate { patience, ..Gate::new(Arc::clone(&pairing), "localhost:1".into()) };
+        let plugin = async move {
+            for text in said {
+                theirs.send(Message::text(*text)).await.expect("it is open");
+            }
+            let mut heard = Vec::new();
+            while let Some(Ok(message)) = theirs.next().await {
+                if let Message::Text(text) = message {
+                    heard.push(text.to_string());
+                }
+            }
+            heard
+        };
+        let server = async move {
+            // With the socket, the connection ends; until then the plugin waits.
+            gate.admit(&mut ours).await.is_some()
+        };
+        let (admitted, heard) = tokio::join!(server, plugin);
+        assert!(!admitted);
+        (heard, pairing.refused_of_late().iter().map(crate::pairing::RefusedStudio::sentence).collect())
+    }
+
+    /// For who does not answer anyway.
+    const SHORT: Duration = Duration::from_millis(20);
+
+    const HELLO: &str = include_str!("../../tests/fixtures/wire/from_plugin_hello.json");
+
+    #[tokio::test]
+    async fn who_says_nothing_is_closed_and_remembered_as_nobody() {
+        let (heard, refused) = hears(&[], SHORT).await;
+        assert!(heard.len() == 1 && heard[0].contains("hello_timeout"), "{heard:?}");
+        assert_eq!(refused, [] as [&str; 0]);
+    }
+
+    #[tokio::test]
+    async fn a_plugin_that_knows_no_challenge_is_told_to_be_renewed() {
+        let (heard, refused) = hears(&[HELLO], SHORT).await;
+        assert!(heard.len() == 2 && heard[0].contains("challenge"), "{heard:?}");
+        assert!(heard[1].contains("not_paired") && heard[1].contains("plugin install"), "{heard:?}");
+        assert!(refused[0].contains("older than this server"), "{refused:?}");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_proof_and_no_hash_is_refused() {
+        let (heard, _) = hears(&[HELLO, r#"{"type":"proof","proofs":["", "é", "ab"]}"#], HELLO_DEADLINE).await;
+        assert!(heard[1].contains("not_paired"), "{heard:?}");
+        let (heard, refused) =
+            hears(&[HELLO, r#"{"type":"pair","code":"123456","hash":"short"}"#], HELLO_DEADLINE).await;
+        assert!(heard[1].contains("bad_code") && heard[1].contains("`hash`"), "{heard:?}");
+        assert!(refused[0].contains("`hash`"), "{refused:?}");
+        let (heard, refused) = hears(&["nonsense"], HELLO_DEADLINE).await;
+        assert!(heard[0].contains("bad_hello"), "{heard:?}");
+        assert_eq!(refused, [] as [&str; 0]);
+    }
 }
