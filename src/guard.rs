@@ -36,7 +36,7 @@ impl Face {
         match path {
             "/mcp" | "/mcp/" => Self::Mcp,
             "/api/mcp/stream" => Self::Studio,
-            crate::attach::ROUTE => Self::Peer,
+            crate::attach::ROUTE | crate::attach::PAIRING_ROUTE => Self::Peer,
             _ if path
                 .strip_prefix(crate::reviews::ROUTE)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) =>
@@ -56,6 +56,7 @@ pub struct Guard {
     bound_to: IpAddr,
     allowed: Vec<String>,
     token: Option<Token>,
+    token_required: bool,
 }
 
 /// Why a request is refused.
@@ -71,8 +72,17 @@ pub enum Refusal {
     #[error("requests of running games are refused here")]
     Game,
     /// The peer is on another machine.
-    #[error("agents on other machines must send the server's token (Authorization: Bearer); Studio cannot")]
+    #[error("from other machines this takes the server's token (Authorization: Bearer, from its serve.json)")]
     Remote,
+    /// The server wants a token of everybody.
+    #[error(
+        "this server was started with --require-token: send its token (Authorization: Bearer, from its \
+         serve.json), or let `rojo-mcp mcp` connect you"
+    )]
+    Token,
+    /// Rojo's plugin cannot send a token.
+    #[error("Rojo's own routes are turned off here, since the server was started with --require-token")]
+    NoRojo,
 }
 
 impl Guard {
@@ -80,13 +90,24 @@ impl Guard {
     /// port, as `--allowed-hosts` takes them.
     pub fn new(bound_to: IpAddr, port: u16, allowed: Vec<String>) -> Self {
         let allowed = allowed.into_iter().map(|host| host.trim().to_ascii_lowercase()).collect();
-        Self { port, bound_to, allowed, token: None }
+        Self { port, bound_to, allowed, token: None, token_required: false }
     }
 
     /// Let agents of other machines in if they send `token`.
     pub fn with_token(mut self, token: Token) -> Self {
         self.token = Some(token);
         self
+    }
+
+    /// Want it of everybody, of this machine too. Rojo's own routes are turned off then.
+    pub fn requiring_token(mut self, required: bool) -> Self {
+        self.token_required = required;
+        self
+    }
+
+    /// Whether a Studio that asks from there, with these headers, is taken in without more ado.
+    pub fn trusts(&self, peer: IpAddr, headers: &HeaderMap) -> bool {
+        self.is_authorized(headers) || self.is_local(peer) && !self.token_required
     }
 
     /// Let a request in, or say why not.
@@ -118,9 +139,13 @@ impl Guard {
         }
         match face {
             Face::Mcp | Face::Reviews | Face::Peer if is_game(headers) => Err(Refusal::Game),
-            Face::Mcp | Face::Reviews if !self.is_local(peer) && !self.is_authorized(headers) => Err(Refusal::Remote),
-            Face::Studio | Face::Peer if !self.is_local(peer) => Err(Refusal::Remote),
-            Face::Mcp | Face::Reviews | Face::Peer | Face::Studio | Face::Rojo | Face::Page => Ok(()),
+            Face::Mcp | Face::Reviews if self.trusts(peer, headers) => Ok(()),
+            Face::Mcp | Face::Reviews if self.is_local(peer) => Err(Refusal::Token),
+            Face::Mcp | Face::Reviews => Err(Refusal::Remote),
+            Face::Peer if !self.is_local(peer) => Err(Refusal::Remote),
+            Face::Rojo if self.token_required => Err(Refusal::NoRojo),
+            // A Studio that is not trusted must prove itself before its link begins.
+            Face::Peer | Face::Studio | Face::Rojo | Face::Page => Ok(()),
         }
     }
 
@@ -151,6 +176,11 @@ impl Guard {
     fn allows(&self, host: &str, name: &str) -> bool {
         self.allowed.iter().any(|allowed| allowed == host || allowed == name)
     }
+}
+
+/// What was dialled, as the one `Host` header says, lower case.
+pub fn dialled(headers: &HeaderMap) -> String {
+    one(headers.get_all(HOST).iter()).unwrap_or_default()
 }
 
 /// The only value of a header, lower case. Two values are none: proxies disagree on which counts.
@@ -190,127 +220,4 @@ fn is_game(headers: &HeaderMap) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LOCAL: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
-
-    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        for (name, value) in pairs {
-            headers.append(*name, value.parse().expect("a header value"));
-        }
-        headers
-    }
-
-    fn admit(bound_to: &str, allowed: &[&str], pairs: &[(&'static str, &str)]) -> Result<(), Refusal> {
-        let allowed = allowed.iter().map(|host| (*host).to_owned()).collect();
-        let guard = Guard::new(bound_to.parse().expect("an address"), 34872, allowed);
-        let all = [Face::Rojo, Face::Studio, Face::Mcp, Face::Reviews, Face::Peer, Face::Page];
-        let answers: Vec<_> = all.iter().map(|face| guard.admit(*face, LOCAL, None, &headers(pairs))).collect();
-        assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "every route alike: {pairs:?} {answers:?}");
-        answers.into_iter().next().expect("four answers")
-    }
-
-    #[test]
-    fn c83_a_foreign_host_is_refused_on_every_route_and_bind_address() {
-        for bound_to in ["127.0.0.1", "::1", "0.0.0.0", "::"] {
-            for host in ["localhost:34872", "127.0.0.1:34872", "[::1]:34872", "LOCALHOST", "127.9.9.9:34872"] {
-                assert_eq!(admit(bound_to, &[], &[("host", host)]), Ok(()), "{host} on {bound_to}");
-            }
-            for host in [
-                "evil.example",
-                "evil.example:34872",
-                "localhost.evil.example:34872",
-                "localhost:34873",
-                "localhost:",
-                "user@localhost:34872",
-                "localhost:34872@evil.example",
-                "0.0.0.0:34872",
-                "[::ffff:10.0.0.1]:34872",
-                "[::1",
-                "",
-            ] {
-                assert!(admit(bound_to, &[], &[("host", host)]).is_err(), "{host:?} on {bound_to}");
-            }
-            assert!(admit(bound_to, &[], &[]).is_err(), "no Host at all");
-            assert!(admit(bound_to, &[], &[("host", "localhost"), ("host", "evil.example")]).is_err());
-        }
-    }
-
-    #[test]
-    fn c83_a_foreign_origin_is_refused_on_every_route() {
-        let host = ("host", "localhost:34872");
-        for origin in ["http://localhost:34872", "http://127.0.0.1:34872", "http://[::1]:34872"] {
-            assert_eq!(admit("127.0.0.1", &[], &[host, ("origin", origin)]), Ok(()), "{origin}");
-        }
-        for origin in [
-            "null",
-            "",
-            "http://evil.example",
-            "http://localhost",
-            "https://localhost:34872",
-            "http://localhost:3000",
-            "http://localhost.evil.example:34872",
-            "http://user@localhost:34872",
-            "file://",
-        ] {
-            assert!(admit("0.0.0.0", &[], &[host, ("origin", origin)]).is_err(), "{origin:?}");
-        }
-    }
-
-    #[test]
-    fn an_allowed_host_comes_in_with_or_without_a_port() {
-        let allowed = ["MyPc.lan"];
-        for host in ["mypc.lan", "mypc.lan:34872"] {
-            assert_eq!(admit("0.0.0.0", &allowed, &[("host", host)]), Ok(()), "{host}");
-        }
-        let pairs = [("host", "mypc.lan:34872"), ("origin", "http://mypc.lan:34872")];
-        assert_eq!(admit("0.0.0.0", &allowed, &pairs), Ok(()));
-        assert!(admit("0.0.0.0", &allowed, &[("host", "other.lan")]).is_err());
-        assert_eq!(admit("192.168.7.7", &[], &[("host", "192.168.7.7:34872")]), Ok(()), "the bind address");
-    }
-
-    #[test]
-    fn a_request_for_a_foreign_url_is_refused_whatever_its_host_header() {
-        let guard = Guard::new(LOCAL, 34872, Vec::new());
-        let plain = headers(&[("host", "localhost:34872")]);
-        let admit = |url: &'static str| guard.admit(Face::Mcp, LOCAL, Some(&Authority::from_static(url)), &plain);
-        assert_eq!(admit("localhost:34872"), Ok(()));
-        assert_eq!(admit("evil.example"), Err(Refusal::Host("evil.example".into())));
-    }
-
-    #[test]
-    fn a_running_game_and_another_machine_do_not_reach_the_agents_side() {
-        let guard = Guard::new(LOCAL, 34872, Vec::new());
-        let game = headers(&[("host", "localhost:34872"), ("roblox-id", "0")]);
-        assert_eq!(guard.admit(Face::Mcp, LOCAL, None, &game), Err(Refusal::Game));
-        assert_eq!(guard.admit(Face::of("/api/mcp/reviews/1"), LOCAL, None, &game), Err(Refusal::Game));
-        let agent = headers(&[("host", "localhost:34872"), ("user-agent", "RobloxStudio/WinInet")]);
-        assert_eq!(guard.admit(Face::Mcp, LOCAL, None, &agent), Err(Refusal::Game));
-        assert_eq!(guard.admit(Face::Studio, LOCAL, None, &agent), Ok(()), "the plugin is Roblox too");
-        let remote = "192.168.7.8".parse().expect("an address");
-        let plain = headers(&[("host", "localhost:34872")]);
-        assert_eq!(guard.admit(Face::Mcp, remote, None, &plain), Err(Refusal::Remote));
-        assert_eq!(guard.admit(Face::of("/api/mcp/reviews"), remote, None, &plain), Err(Refusal::Remote));
-        assert_eq!(guard.admit(Face::Studio, remote, None, &plain), Err(Refusal::Remote));
-        assert_eq!(guard.admit(Face::Peer, remote, None, &plain), Err(Refusal::Remote));
-        assert_eq!(guard.admit(Face::Rojo, remote, None, &plain), Ok(()));
-    }
-
-    #[test]
-    fn the_token_lets_an_agent_of_another_machine_in_but_not_a_game() {
-        let token = Token::random();
-        let guard = Guard::new(LOCAL, 34872, Vec::new()).with_token(token.clone());
-        let remote = "192.168.7.8".parse().expect("an address");
-        let bearer = format!("Bearer {}", token.secret());
-        let with = |pairs: &[(&'static str, &str)]| {
-            let mut all = headers(pairs);
-            all.append("host", "localhost:34872".parse().expect("a header value"));
-            guard.admit(Face::Mcp, remote, None, &all)
-        };
-        assert_eq!(with(&[("authorization", &bearer)]), Ok(()));
-        assert_eq!(with(&[("authorization", "Bearer guess")]), Err(Refusal::Remote));
-        assert_eq!(with(&[("authorization", &bearer), ("roblox-id", "1")]), Err(Refusal::Game));
-    }
-}
+mod tests;

@@ -16,11 +16,12 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     attach::{Peer, ServerCard},
-    guard::{Face, Guard},
+    guard::{Face, Guard, Refusal, dialled},
     mcp::McpEndpoint,
+    pairing::Pairing,
     rojo_api::RojoApi,
     session::ServeSession,
-    studio::Hub,
+    studio::{Gate, Hub},
     upgrade::upgrade,
 };
 
@@ -48,6 +49,8 @@ pub struct Routes {
     pub peer: Peer,
     /// Who may come in.
     pub guard: Guard,
+    /// Which Studios, where they must prove themselves.
+    pub pairing: Arc<Pairing>,
 }
 
 /// Accept connections until `shutdown`, then let them end.
@@ -111,19 +114,18 @@ async fn route(routes: &Routes, peer: SocketAddr, mut request: Request<Incoming>
     let face = Face::of(request.uri().path());
     if let Err(refusal) = routes.guard.admit(face, peer.ip(), request.uri().authority(), request.headers()) {
         log::debug!("refused {peer}: {refusal}");
-        return match face {
+        return match (face, refusal) {
             // As Rojo answers them.
-            Face::Rojo => text(StatusCode::NOT_FOUND, ""),
-            Face::Studio | Face::Mcp | Face::Reviews | Face::Peer | Face::Page => {
-                text(StatusCode::FORBIDDEN, format!("{refusal}\n"))
-            }
+            (Face::Rojo, Refusal::Host(_) | Refusal::Origin(_)) => text(StatusCode::NOT_FOUND, ""),
+            (_, refusal) => text(StatusCode::FORBIDDEN, format!("{refusal}\n")),
         };
     }
     match face {
         Face::Studio => {
             let hub = routes.hub.clone();
+            let gate = gate(routes, peer, &request);
             let upgraded = upgrade(&mut request, Some(Hub::web_socket_config()), move |socket| async move {
-                hub.serve_link(socket).await;
+                hub.serve_link(socket, gate).await;
             });
             upgraded.unwrap_or_else(|error| {
                 let why = format!("this is the Studio plugin's WebSocket; agents use /mcp ({error})\n");
@@ -136,6 +138,12 @@ async fn route(routes: &Routes, peer: SocketAddr, mut request: Request<Incoming>
         Face::Peer => routes.peer.answer(card(routes), &mut request),
         Face::Page => page(routes, request.uri().path()),
     }
+}
+
+/// What a Studio that asks so must show first.
+fn gate(routes: &Routes, peer: SocketAddr, request: &Request<Incoming>) -> Option<Gate> {
+    let trusted = routes.guard.trusts(peer.ip(), request.headers());
+    (!trusted).then(|| Gate::new(Arc::clone(&routes.pairing), dialled(request.headers())))
 }
 
 fn card(routes: &Routes) -> ServerCard {

@@ -25,6 +25,7 @@ pub mod guard;
 pub mod headless;
 pub mod http;
 pub mod mcp;
+pub mod pairing;
 pub mod plugin_model;
 pub mod reviews;
 pub mod rojo_api;
@@ -44,6 +45,7 @@ use crate::{
     guard::Guard,
     http::Routes,
     mcp::{Backend, BackendCell, McpEndpoint, McpHandler, ServerInfo},
+    pairing::{Pairing, PairingList},
     rojo_api::RojoApi,
     session::ServeSession,
     store::Store,
@@ -66,6 +68,8 @@ pub struct ServerConfig {
     pub store: Store,
     /// What `Host` and `Origin` may say besides this machine.
     pub allowed_hosts: Vec<String>,
+    /// Which Studios may come in, where they must prove themselves.
+    pub pairing: Arc<Pairing>,
     /// Ends it.
     pub shutdown: CancellationToken,
 }
@@ -73,7 +77,8 @@ pub struct ServerConfig {
 impl ServerConfig {
     /// A server of `session` that remembers nothing after its end and admits this machine only.
     pub fn new(session: Arc<ServeSession>, shutdown: CancellationToken) -> Self {
-        Self { session, store: Store::in_memory(), allowed_hosts: Vec::new(), shutdown }
+        let pairing = Arc::new(Pairing::new(PairingList::in_memory(), false));
+        Self { session, store: Store::in_memory(), allowed_hosts: Vec::new(), pairing, shutdown }
     }
 }
 
@@ -85,6 +90,8 @@ pub struct Server {
     pub address: std::net::SocketAddr,
     /// By which programs of this user know it, and it them.
     pub token: Token,
+    /// Which Studios may come in, where they must prove themselves.
+    pub pairing: Arc<Pairing>,
     task: JoinHandle<()>,
 }
 
@@ -95,7 +102,7 @@ impl Server {
     /// # Errors
     /// The listener has no address.
     pub fn start(listener: TcpListener, config: ServerConfig) -> io::Result<Self> {
-        let ServerConfig { session, store, allowed_hosts, shutdown } = config;
+        let ServerConfig { session, store, allowed_hosts, pairing, shutdown } = config;
         let address = listener.local_addr()?;
         let rojo = RojoApi::new(Arc::clone(&session), store.clone());
         let hub = Hub::start(HubConfig {
@@ -112,6 +119,7 @@ impl Server {
             store: store.clone(),
             server,
             who: None,
+            pairing: Arc::clone(&pairing),
         });
         let handler = McpHandler::new(BackendCell::ready(Arc::clone(&backend)));
         let token = Token::random();
@@ -120,12 +128,16 @@ impl Server {
             port: address.port(),
             handler: handler.clone(),
             end: CancellationToken::new(),
+            pairing: Arc::clone(&pairing),
         };
-        let guard = Guard::new(address.ip(), address.port(), allowed_hosts).with_token(token.clone());
-        let routes = Arc::new(Routes { rojo, session, hub, mcp: McpEndpoint::new(&handler), peer, guard });
+        let guard = Guard::new(address.ip(), address.port(), allowed_hosts)
+            .with_token(token.clone())
+            .requiring_token(pairing.is_required());
+        let mcp = McpEndpoint::new(&handler);
+        let routes = Arc::new(Routes { rojo, session, hub, mcp, peer, guard, pairing: Arc::clone(&pairing) });
         tokio::spawn(tend(store, shutdown.clone()));
         let task = tokio::spawn(http::serve(listener, routes, shutdown));
-        Ok(Self { backend, address, token, task })
+        Ok(Self { backend, address, token, pairing, task })
     }
 
     /// Wait until it has stopped.

@@ -10,10 +10,15 @@ use memofs::{InMemoryFs, Vfs, VfsSnapshot};
 use rbx_dom_weak::types::Variant;
 use std::path::Path;
 
+use crate::pairing::Key;
+
 static SOURCES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/plugin");
 const PROJECT: &str = include_str!("../default.project.json");
 /// Where the project lies in the file system that exists only here.
 const ROOT: &str = "/rojo-mcp";
+/// The module that holds the key of an installed plugin.
+const KEY_MODULE: &str = "InstalledKey";
+const KEY_QUOTE: char = '"';
 /// Specs are for our tests, not for Studio.
 const SPEC_SUFFIX: &str = ".spec.luau";
 
@@ -34,14 +39,28 @@ pub enum PluginModelError {
     Write(#[source] rbx_binary::EncodeError),
 }
 
-/// Build the plugin as the bytes of an `.rbxm` file: one Script with its modules.
+/// Build the plugin as the bytes of an `.rbxm` file: one Script with its modules. It carries no key.
 ///
 /// # Errors
 /// Only if the embedded sources are not a Rojo project; a test rules that out.
 pub fn build() -> Result<Vec<u8>, PluginModelError> {
+    build_with(None)
+}
+
+/// The same, with a key in it by which the servers of this user know it.
+///
+/// # Errors
+/// As for [`build`].
+pub fn build_with(key: Option<&Key>) -> Result<Vec<u8>, PluginModelError> {
     let mut files = InMemoryFs::new();
-    let project =
-        VfsSnapshot::dir([("default.project.json", VfsSnapshot::file(PROJECT)), ("plugin", folder(&SOURCES))]);
+    let mut plugin = folder(&SOURCES);
+    if let (Some(key), VfsSnapshot::Dir { children }) = (key, &mut plugin)
+        && let Some(VfsSnapshot::Dir { children }) = children.get_mut("src")
+    {
+        let module = format!("--!strict\nreturn {KEY_QUOTE}{}{KEY_QUOTE}\n", key.secret());
+        children.insert(format!("{KEY_MODULE}.luau"), VfsSnapshot::file(module));
+    }
+    let project = VfsSnapshot::dir([("default.project.json", VfsSnapshot::file(PROJECT)), ("plugin", plugin)]);
     files.load_snapshot(ROOT, project).map_err(PluginModelError::Layout)?;
     let snapshot = snapshot_from_vfs(&InstanceContext::default(), &Vfs::new(files), Path::new(ROOT))
         .map_err(PluginModelError::Snapshot)?
@@ -54,14 +73,27 @@ pub fn build() -> Result<Vec<u8>, PluginModelError> {
 
 /// The version of our plugin in a model file. `None`: the file holds something else.
 pub fn version_of(model: &[u8]) -> Option<String> {
+    let protocol = source_of(model, "Protocol")?;
+    let version = protocol.lines().find_map(|line| line.trim().strip_prefix("pluginVersion = "))?;
+    Some(version.trim_end_matches(',').trim_matches('"').to_owned())
+}
+
+/// The key in a model file of our plugin. `None`: there is none in it.
+pub fn key_of(model: &[u8]) -> Option<Key> {
+    Key::read(source_of(model, KEY_MODULE)?.split(KEY_QUOTE).nth(1)?)
+}
+
+/// The source of one of our plugin's modules.
+fn source_of(model: &[u8], module: &str) -> Option<String> {
     let model = rbx_binary::from_reader(model).ok()?;
     let [root] = model.root().children() else { return None };
     let root = model.get_by_ref(*root).filter(|root| root.name == "RojoMcp" && root.class == "Script")?;
     let children = root.children().iter().filter_map(|child| model.get_by_ref(*child));
-    let protocol = children.into_iter().find(|child| child.name == "Protocol")?;
-    let Some(Variant::String(source)) = protocol.properties.get(&"Source".into()) else { return None };
-    let version = source.lines().find_map(|line| line.trim().strip_prefix("pluginVersion = "))?;
-    Some(version.trim_end_matches(',').trim_matches('"').to_owned())
+    let module = children.into_iter().find(|child| child.name == module)?;
+    match module.properties.get(&"Source".into()) {
+        Some(Variant::String(source)) => Some(source.clone()),
+        _ => None,
+    }
 }
 
 fn is_spec(name: &str) -> bool {
@@ -112,6 +144,16 @@ mod tests {
         assert_eq!(version_of(&bytes).as_deref(), Some(crate::VERSION));
         assert_eq!(version_of(b"<roblox!"), None);
         assert_eq!(version_of(b""), None);
+    }
+
+    #[test]
+    fn a_key_is_in_the_plugin_that_is_installed_and_in_no_other() {
+        let (plain, key) = (build().expect("it builds"), Key::random());
+        let with = build_with(Some(&key)).expect("it builds");
+        assert_eq!(key_of(&with), Some(key.clone()));
+        assert_eq!((key_of(&plain), key_of(b"")), (None, None));
+        assert_eq!(version_of(&with), version_of(&plain));
+        assert_eq!(build_with(Some(&key)).expect("it builds"), with, "the same again");
     }
 
     #[test]

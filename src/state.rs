@@ -5,6 +5,7 @@
 
 use std::{
     fs, io,
+    io::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -27,14 +28,17 @@ impl StateFolder {
     /// # Errors
     /// The project does not exist, the user has no such folder, or it cannot be made.
     pub fn of(project: &Path) -> io::Result<Self> {
-        let root = match std::env::var_os(STATE_FOLDER_VARIABLE) {
-            Some(root) => PathBuf::from(root),
-            None => dirs::state_dir()
-                .or_else(dirs::data_local_dir)
-                .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the system names no folder for state"))?
-                .join("rojo-mcp"),
-        };
-        Self::below(&root, project)
+        Self::below(&root()?, project)
+    }
+
+    /// That of the user, for what is no single project's.
+    ///
+    /// # Errors
+    /// The user has no such folder, or it cannot be made.
+    pub fn of_user() -> io::Result<Self> {
+        let root = root()?;
+        make_private(&root)?;
+        Ok(Self(root))
     }
 
     /// That of the project at `project`, below `root`.
@@ -54,6 +58,55 @@ impl StateFolder {
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
+}
+
+/// The user's state folder.
+fn root() -> io::Result<PathBuf> {
+    match std::env::var_os(STATE_FOLDER_VARIABLE) {
+        Some(root) => Ok(PathBuf::from(root)),
+        None => Ok(dirs::state_dir()
+            .or_else(dirs::data_local_dir)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the system names no folder for state"))?
+            .join("rojo-mcp")),
+    }
+}
+
+/// Write a file of ours in a state folder, for the user's eyes alone, whole or not at all.
+///
+/// # Errors
+/// As the system says.
+pub fn write_private(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.tmp", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let written = write_new(&beside, text).and_then(|()| replace(&beside, path));
+    if written.is_err() {
+        remove_own(&beside);
+    }
+    written
+}
+
+fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
+    remove_own(path);
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(text)?;
+    file.sync_all()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a file of ours in the user's state folder, not one of the project")]
+fn replace(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)
+}
+
+/// Take a file of ours away, if it is there.
+#[expect(clippy::disallowed_methods, reason = "a file of ours in the user's state folder, not one of the project")]
+pub fn remove_own(path: &Path) {
+    // It may be gone already; that is what is wanted.
+    let _ = fs::remove_file(path);
 }
 
 /// A folder stands for its default project file.

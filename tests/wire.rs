@@ -39,6 +39,7 @@ macro_rules! variants {
 variants! {
     fn notice, NOTICES: Notice {
         Notice::Welcome(_) => "welcome",
+        Notice::Challenge { .. } => "challenge",
         Notice::Heartbeat { .. } => "heartbeat",
         Notice::Tree(_) => "tree",
         Notice::Patch(_) => "patch",
@@ -80,6 +81,8 @@ variants! {
         RejectCode::DuplicateSession => "code duplicate_session",
         RejectCode::Unsupported => "code unsupported",
         RejectCode::TooManyStudios => "code too_many_studios",
+        RejectCode::NotPaired => "code not_paired",
+        RejectCode::BadCode => "code bad_code",
     }
     fn disposition, DISPOSITIONS: AckDisposition {
         AckDisposition::Accepted => "disposition accepted",
@@ -117,6 +120,8 @@ variants! {
         PluginFrame::Reviewed { .. } => "reviewed",
         PluginFrame::ReviewText { .. } => "reviewText",
         PluginFrame::Progress { .. } => "progress",
+        PluginFrame::Proof { .. } => "proof",
+        PluginFrame::Pair { .. } => "pair",
         PluginFrame::Alive => "alive",
         PluginFrame::Bye { .. } => "bye",
         PluginFrame::Unknown { .. } => "unknown",
@@ -243,7 +248,8 @@ fn see_notice(frame: &Notice, seen: &mut BTreeSet<&'static str>) {
         Notice::Cancel { reason, .. } => seen.extend([cancel_reason(reason)]),
         Notice::Ack { disposition: word, .. } => seen.extend([disposition(word)]),
         Notice::Rejected { code, .. } => seen.extend([reject_code(code)]),
-        Notice::Heartbeat { .. }
+        Notice::Challenge { .. }
+        | Notice::Heartbeat { .. }
         | Notice::Tree(_)
         | Notice::Edited { .. }
         | Notice::Review(_)

@@ -8,12 +8,14 @@ use hyper::{
     body::{Bytes, Incoming},
     client::conn::http1::{self, SendRequest},
     header::{AUTHORIZATION, CONNECTION, HOST, UPGRADE as UPGRADE_HEADER},
+    http::request::Builder,
     upgrade::Upgraded,
 };
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::{ROUTE, ServeFile, ServerCard, Token, UPGRADE};
+use super::{PAIRING_ROUTE, ROUTE, ServeFile, ServerCard, Token, UPGRADE};
+use crate::pairing::PairingReport;
 
 /// How long a server of this machine may take to say who it is.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -47,22 +49,9 @@ pub async fn connect(file: &ServeFile) -> Result<Stream, DialError> {
     let address = file.dial();
     let silent = |error: io::Error| DialError::Silent(address, error);
     let attach = async {
-        let mut sender = open(address).await.map_err(silent)?;
-        // As hard to guess as a token.
-        let challenge = Token::random().secret().to_owned();
-        let answer = ask_for(&mut sender, address, &format!("{ROUTE}?challenge={challenge}")).await;
-        let card = answer.and_then(|answer| serde_json::from_slice::<ServerCard>(&answer).ok());
-        let proof = card.and_then(|card| card.proof).unwrap_or_default();
-        if !file.token.is_proven(address.port(), &challenge, &proof) {
-            return Err(DialError::Stranger(address));
-        }
-        let request = Request::get(ROUTE)
-            .header(HOST, address.to_string())
-            .header(CONNECTION, "Upgrade")
-            .header(UPGRADE_HEADER, UPGRADE)
-            .header(AUTHORIZATION, format!("Bearer {}", file.token.secret()))
-            .body(Empty::<Bytes>::new())
-            .expect("all its parts are well formed");
+        let mut sender = open_proven(file).await?;
+        let request = with_token(file, ROUTE).header(CONNECTION, "Upgrade").header(UPGRADE_HEADER, UPGRADE);
+        let request = request.body(Empty::<Bytes>::new()).expect("all its parts are well formed");
         let response = send(&mut sender, request).await.map_err(silent)?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(DialError::Refused(address, response.status()));
@@ -72,6 +61,39 @@ pub async fn connect(file: &ServeFile) -> Result<Stream, DialError> {
     };
     let late = |_| silent(io::Error::new(io::ErrorKind::TimedOut, "it took too long"));
     tokio::time::timeout(PATIENCE, attach).await.map_err(late)?
+}
+
+/// How the pairing of Studios stands at the server that `file` names; a code is made if one is needed.
+pub async fn pairing_of(file: &ServeFile) -> Option<PairingReport> {
+    let ask = async {
+        let mut sender = open_proven(file).await.ok()?;
+        let request = with_token(file, PAIRING_ROUTE).body(Empty::new()).ok()?;
+        let response = send(&mut sender, request).await.ok()?;
+        let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await.ok()?.to_bytes();
+        serde_json::from_slice(&body).ok()
+    };
+    tokio::time::timeout(PATIENCE, ask).await.ok().flatten()
+}
+
+/// A connection to the server that `file` names, which has proven that it is that one.
+async fn open_proven(file: &ServeFile) -> Result<SendRequest<Empty<Bytes>>, DialError> {
+    let address = file.dial();
+    let mut sender = open(address).await.map_err(|error| DialError::Silent(address, error))?;
+    // As hard to guess as a token.
+    let challenge = Token::random().secret().to_owned();
+    let answer = ask_for(&mut sender, address, &format!("{ROUTE}?challenge={challenge}")).await;
+    let card = answer.and_then(|answer| serde_json::from_slice::<ServerCard>(&answer).ok());
+    let proof = card.and_then(|card| card.proof).unwrap_or_default();
+    if file.token.is_proven(address.port(), &challenge, &proof) {
+        Ok(sender)
+    } else {
+        Err(DialError::Stranger(address))
+    }
+}
+
+fn with_token(file: &ServeFile, path: &str) -> Builder {
+    let token = format!("Bearer {}", file.token.secret());
+    Request::get(path).header(HOST, file.dial().to_string()).header(AUTHORIZATION, token)
 }
 
 /// What the server at `address` says of itself, if it is one of ours. Nothing proves it.

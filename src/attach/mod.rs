@@ -18,13 +18,17 @@ mod serve_file;
 mod token;
 
 pub use claim::Claim;
-pub use dial::{DialError, Stream, connect, get, who_is_at};
+pub use dial::{DialError, Stream, connect, get, pairing_of, who_is_at};
 pub use route::{Peer, ServerCard};
 pub use serve_file::{ServeFile, from_this_machine};
 pub use token::Token;
+pub(crate) use token::same;
 
 /// Where a server says who it is, and takes in the programs that attach to it.
 pub const ROUTE: &str = "/api/mcp/server";
+
+/// Where it says, to whoever has its token, how the pairing of Studios stands.
+pub const PAIRING_ROUTE: &str = "/api/mcp/server/pairing";
 
 /// What a connection becomes when a program attaches: lines of JSON-RPC, both ways.
 pub const UPGRADE: &str = "mcp-lines";

@@ -1,5 +1,7 @@
 //! The server's side: who it is, and taking in a program that attaches.
 
+use std::sync::Arc;
+
 use hyper::{
     Request, Response, StatusCode,
     body::{Bytes, Incoming},
@@ -12,10 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use http_body_util::{BodyExt, Full};
 
-use super::{Token, UPGRADE};
+use super::{PAIRING_ROUTE, Token, UPGRADE};
 use crate::{
     http::{Body, text, with_header},
     mcp::McpHandler,
+    pairing::Pairing,
 };
 
 /// How long a challenge may be. Ours has 64 digits.
@@ -48,11 +51,16 @@ pub struct Peer {
     pub handler: McpHandler,
     /// Ends what is attached.
     pub end: CancellationToken,
+    /// Which Studios may come in.
+    pub pairing: Arc<Pairing>,
 }
 
 impl Peer {
-    /// Answer a request for [`super::ROUTE`].
+    /// Answer a request for [`super::ROUTE`] or [`PAIRING_ROUTE`].
     pub fn answer(&self, card: ServerCard, request: &mut Request<Incoming>) -> Response<Body> {
+        if request.uri().path() == PAIRING_ROUTE {
+            return self.tell_pairing(request);
+        }
         if request.headers().contains_key(header::UPGRADE) {
             return self.take_in(request);
         }
@@ -61,17 +69,22 @@ impl Peer {
             return text(StatusCode::BAD_REQUEST, format!("a challenge has at most {MAX_CHALLENGE} characters\n"));
         }
         let proof = challenge.map(|challenge| self.token.prove(self.port, challenge));
-        let body = serde_json::to_vec(&ServerCard { proof, ..card }).expect("texts and a number are JSON");
-        let response = Response::new(Full::new(Bytes::from(body)).boxed());
-        with_header(response, header::CONTENT_TYPE, "application/json")
+        json(&ServerCard { proof, ..card })
+    }
+
+    /// For a person at a terminal: agents do not get the code.
+    fn tell_pairing(&self, request: &Request<Incoming>) -> Response<Body> {
+        if !self.token.is_in(request.headers()) {
+            return needs_token("this");
+        }
+        json(&self.pairing.report())
     }
 
     /// From here on the connection carries JSON-RPC, a line a message, as standard input and
     /// output would.
     fn take_in(&self, request: &mut Request<Incoming>) -> Response<Body> {
         if !self.token.is_in(request.headers()) {
-            let why = "attaching needs this server's token, as Authorization: Bearer\n";
-            return with_header(text(StatusCode::UNAUTHORIZED, why), header::WWW_AUTHENTICATE, "Bearer");
+            return needs_token("attaching");
         }
         let wanted = request.headers().get(header::UPGRADE);
         if wanted.is_none_or(|wanted| wanted.as_bytes() != UPGRADE.as_bytes()) {
@@ -96,4 +109,15 @@ impl Peer {
         response.headers_mut().remove(header::CONTENT_TYPE);
         with_header(with_header(response, header::CONNECTION, "Upgrade"), header::UPGRADE, UPGRADE)
     }
+}
+
+fn json(answer: &impl Serialize) -> Response<Body> {
+    let body = serde_json::to_vec(answer).expect("texts and numbers are JSON");
+    let response = Response::new(Full::new(Bytes::from(body)).boxed());
+    with_header(response, header::CONTENT_TYPE, "application/json")
+}
+
+fn needs_token(what: &str) -> Response<Body> {
+    let why = format!("{what} needs this server's token, as Authorization: Bearer\n");
+    with_header(text(StatusCode::UNAUTHORIZED, why), header::WWW_AUTHENTICATE, "Bearer")
 }

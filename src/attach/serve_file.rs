@@ -2,15 +2,14 @@
 
 use std::{
     fs, io,
-    io::Write,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use serde::{Deserialize, Serialize};
 
 use super::Token;
-use crate::state::StateFolder;
+use crate::state::{StateFolder, remove_own, write_private};
 
 const NAME: &str = "serve.json";
 
@@ -48,18 +47,13 @@ impl ServeFile {
     /// As the system says.
     pub(super) fn write(&self, state: &StateFolder) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::other)?;
-        let beside = state.path(&format!("{NAME}.{}.tmp", self.pid));
-        let written = write_private(&beside, &text).and_then(|()| replace(&beside, &state.path(NAME)));
-        if written.is_err() {
-            remove(&beside);
-        }
-        written
+        write_private(&state.path(NAME), &text)
     }
 
     /// Take it away, if it is still this one.
     pub(super) fn remove(&self, state: &StateFolder) {
         if Self::read(state).is_some_and(|found| found.token == self.token) {
-            remove(&state.path(NAME));
+            remove_own(&state.path(NAME));
         }
     }
 
@@ -76,27 +70,4 @@ pub fn from_this_machine(address: SocketAddr) -> SocketAddr {
         IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), address.port()),
         _ => address,
     }
-}
-
-/// Write a new file that only the user may read.
-fn write_private(path: &Path, text: &[u8]) -> io::Result<()> {
-    remove(path);
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    file.write_all(text)?;
-    file.sync_all()
-}
-
-#[expect(clippy::disallowed_methods, reason = "a file of ours in the user's state folder, not one of the project")]
-fn replace(from: &Path, to: &Path) -> io::Result<()> {
-    fs::rename(from, to)
-}
-
-#[expect(clippy::disallowed_methods, reason = "a file of ours in the user's state folder, not one of the project")]
-fn remove(path: &Path) {
-    // It may be gone already; that is what is wanted.
-    let _ = fs::remove_file(path);
 }

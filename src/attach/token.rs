@@ -56,7 +56,7 @@ impl Token {
 }
 
 /// Whether two texts are equal, in a time that does not say where they differ.
-fn same(one: &str, other: &str) -> bool {
+pub(crate) fn same(one: &str, other: &str) -> bool {
     one.len() == other.len() && one.bytes().zip(other.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 

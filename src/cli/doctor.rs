@@ -22,8 +22,9 @@ use super::{
     show,
 };
 use crate::{
-    attach::{Claim, ServeFile},
+    attach::{self, Claim, ServeFile},
     core::text::for_terminal,
+    pairing::{PairingList, PairingReport},
     plugin_model,
     session::{ServeSession, find_project},
     state::StateFolder,
@@ -101,7 +102,8 @@ impl DoctorCommand {
             server = running;
         }
         checks.push(port(wanted, server.as_ref()).await);
-        if server.is_some() {
+        if let Some(server) = &server {
+            checks.extend(attach::pairing_of(server).await.iter().flat_map(pairing));
             checks.extend(studios(&self.project).await);
         }
         checks.push(plugin(self.plugins));
@@ -199,6 +201,14 @@ async fn port(wanted: SocketAddr, server: Option<&ServeFile>) -> Check {
     }
 }
 
+/// Whether Studios must prove themselves, and which could not.
+fn pairing(report: &PairingReport) -> Vec<Check> {
+    let refused = report.refused.iter().map(|refused| Check::warn("pairing", refused.sentence(), report.next()));
+    let required = format!("a token is required; paired plugins of this user: {}", report.paired);
+    let required = report.required.then(|| Check::ok("pairing", required));
+    required.into_iter().chain(refused).collect()
+}
+
 /// Which Studios the running server knows.
 async fn studios(project: &Path) -> Vec<Check> {
     let asked = async {
@@ -250,10 +260,13 @@ fn plugin(folder: Option<PathBuf>) -> Check {
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
         Err(error) => return Check::fail(name, format!("{place} cannot be read: {error}"), "see to its rights"),
     };
-    let ours = plugin_model::build().unwrap_or_default();
     match found.as_slice() {
         [] => Check::warn(name, format!("not installed in {place}"), install),
-        [copy] if copy.bytes == ours => Check::ok(name, format!("{} (version {})", copy.file.display(), copy.version)),
+        [copy] if plugin_model::build_with(copy.key.as_ref()).is_ok_and(|ours| copy.bytes == ours) => {
+            let is_paired = copy.key.as_ref().is_some_and(|key| PairingList::of_user().knows(key));
+            let paired = if is_paired { "paired" } else { "not paired" };
+            Check::ok(name, format!("{} (version {}, {paired})", copy.file.display(), copy.version))
+        }
         [copy] => {
             let what = format!(
                 "{} is another build (version {}, this is {})",

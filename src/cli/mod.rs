@@ -78,6 +78,11 @@ struct ServerOptions {
     #[arg(long, value_delimiter = ',')]
     allowed_hosts: Vec<String>,
 
+    /// Want a token of everybody, on this machine too: agents send the server's (`rojo-mcp mcp` does),
+    /// Studios must be paired (`rojo-mcp plugin install` does it), and Rojo's own plugin is refused.
+    #[arg(long)]
+    require_token: bool,
+
     /// Let edits made in Studio be written to files outside the project's folder, where a $path
     /// leads there.
     #[arg(long)]

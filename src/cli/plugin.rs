@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    io::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -12,7 +13,11 @@ use super::{
     plugins_folder::{self, FILE, copies},
     say,
 };
-use crate::plugin_model;
+use crate::{
+    core::text::for_terminal,
+    pairing::{Key, PairingList},
+    plugin_model,
+};
 
 /// The Studio plugin.
 #[derive(Debug, Args)]
@@ -36,6 +41,10 @@ enum PluginSubcommand {
         #[arg(short, long, default_value = FILE)]
         output: PathBuf,
     },
+    /// Forget every plugin that is paired with this user's servers, by `install` or by a code.
+    ///
+    /// Where a token is required, Studios that are connected lose their link within seconds.
+    Unpair,
 }
 
 impl PluginCommand {
@@ -43,6 +52,7 @@ impl PluginCommand {
         match self.command {
             PluginSubcommand::Install { path } => install(path)?,
             PluginSubcommand::Build { output } => build(&output)?,
+            PluginSubcommand::Unpair => unpair()?,
         }
         Ok(())
     }
@@ -53,9 +63,9 @@ fn build(output: &Path) -> Result<(), Failure> {
         let text = format!("{} does not end in .rbxm, and that is what is written", output.display());
         return Err(Failure::new(text, format!("choose another --output, such as {FILE}")));
     }
-    let model = model()?;
+    let model = model(None)?;
     let hint = "check that the folder exists and that you may write there, or choose another --output";
-    write_model(output, &model).map_err(|error| cannot(&format!("write {}", output.display()), &error, hint))?;
+    write_model(output, &model, false).map_err(|error| cannot(&format!("write {}", output.display()), &error, hint))?;
     say(&format!("wrote {} ({} bytes)", output.display(), model.len()));
     Ok(())
 }
@@ -68,13 +78,15 @@ fn install(path: Option<PathBuf>) -> Result<(), Failure> {
             "name the folder (in Studio: Plugins, Plugins Folder): rojo-mcp plugin install --path FOLDER",
         )
     })?;
-    let model = model()?;
     let hint = "check that you may write there, or name another folder with --path";
     fs::create_dir_all(&folder).map_err(|error| cannot(&format!("make {}", folder.display()), &error, hint))?;
     let folder = folder.canonicalize().unwrap_or(folder);
+    let pairings = PairingList::of_user();
+    let key = key_for(&folder, &pairings);
+    let model = model(Some(&key))?;
     let file = folder.join(FILE);
     let hint = "close Studio if it holds the file, check that you may write there, and try again";
-    write_model(&file, &model).map_err(|error| cannot(&format!("write {}", file.display()), &error, hint))?;
+    write_model(&file, &model, true).map_err(|error| cannot(&format!("write {}", file.display()), &error, hint))?;
     let written = fs::read(&file).map_err(|error| cannot(&format!("read {}", file.display()), &error, hint))?;
     if written != model {
         let what = format!("{} does not hold what was written to it", file.display());
@@ -82,7 +94,33 @@ fn install(path: Option<PathBuf>) -> Result<(), Failure> {
     }
     say(&format!("installed {} (version {})", file.display(), crate::VERSION));
     remove_others(&folder, &file)?;
+    pair(&pairings, &key, &file);
     say("Studio loads it when it starts the next time.");
+    Ok(())
+}
+
+/// The key of the copy that is there, if it still counts: a Studio that runs goes on with it. Else a
+/// new one.
+fn key_for(folder: &Path, pairings: &PairingList) -> Key {
+    let known = copies(folder).unwrap_or_default().into_iter().filter_map(|copy| copy.key);
+    known.into_iter().find(|key| pairings.knows(key)).unwrap_or_else(Key::random)
+}
+
+/// A plugin that could not be paired is as good, where no token is required.
+fn pair(pairings: &PairingList, key: &Key, file: &Path) {
+    match pairings.add(key.hash(), &format!("the plugin in {}", file.display())) {
+        Ok(()) => say("It is paired with your servers on this machine."),
+        Err(error) => say(&format!("It is not paired, which --require-token needs: {error}")),
+    }
+}
+
+fn unpair() -> Result<(), Failure> {
+    let hint = "see to the rights of the state folder; a list that is broken can be deleted";
+    let gone = PairingList::of_user().clear().map_err(|error| cannot("forget the pairings", &error, hint))?;
+    for paired in &gone {
+        say(&format!("unpaired {}", for_terminal(&paired.name)));
+    }
+    say(if gone.is_empty() { "Nothing was paired." } else { "`rojo-mcp plugin install` pairs this machine's again." });
     Ok(())
 }
 
@@ -98,8 +136,8 @@ fn remove_others(folder: &Path, ours: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn model() -> Result<Vec<u8>, Failure> {
-    plugin_model::build()
+fn model(key: Option<&Key>) -> Result<Vec<u8>, Failure> {
+    plugin_model::build_with(key)
         .map_err(|error| Failure::new(format!("the plugin could not be built: {error}"), "report this"))
 }
 
@@ -109,14 +147,24 @@ fn cannot(what: &str, error: &io::Error, hint: &str) -> Failure {
 
 /// Write beside the target and move into place, so that Studio never loads half a plugin.
 #[expect(clippy::disallowed_methods, reason = "a build product, not a file of the project")]
-fn write_model(output: &Path, model: &[u8]) -> io::Result<()> {
+fn write_model(output: &Path, model: &[u8], is_private: bool) -> io::Result<()> {
     let beside = output.with_extension(format!("rbxm.{}.tmp", std::process::id()));
-    let written = fs::write(&beside, model).and_then(|()| fs::rename(&beside, output));
+    let written = write_file(&beside, model, is_private).and_then(|()| fs::rename(&beside, output));
     if written.is_err() {
         // Nothing more can be done about a file that cannot be removed.
         let _ = remove(&beside);
     }
     written
+}
+
+/// What is private is for the user alone. (Windows keeps the Plugins folder so.)
+#[cfg_attr(not(unix), expect(unused_variables, reason = "the folder's rights count there"))]
+fn write_file(file: &Path, model: &[u8], is_private: bool) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, if is_private { 0o600 } else { 0o666 });
+    options.open(file)?.write_all(model)
 }
 
 #[expect(clippy::disallowed_methods, reason = "a copy of our plugin, not a file of the project")]

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::plugin_model;
+use crate::{pairing::Key, plugin_model};
 
 /// The file that is ours.
 pub(super) const FILE: &str = "RojoMcp.rbxm";
@@ -17,6 +17,8 @@ const LARGEST: u64 = 16 * 1024 * 1024;
 pub(super) struct Copy {
     pub(super) file: PathBuf,
     pub(super) version: String,
+    /// The key that was put into it.
+    pub(super) key: Option<Key>,
     pub(super) bytes: Vec<u8>,
 }
 
@@ -57,7 +59,7 @@ pub(super) fn copies(folder: &Path) -> io::Result<Vec<Copy>> {
         }
         let Ok(bytes) = fs::read(&file) else { continue };
         if let Some(version) = plugin_model::version_of(&bytes) {
-            copies.push(Copy { file, version, bytes });
+            copies.push(Copy { file, version, key: plugin_model::key_of(&bytes), bytes });
         }
     }
     copies.sort_by(|one, other| one.file.cmp(&other.file));

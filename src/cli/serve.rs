@@ -1,10 +1,12 @@
 //! `serve`: the main job.
 
+use std::sync::Arc;
+
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, ServerOptions, reach, say, server};
-use crate::session::Health;
+use super::{Failure, ServerOptions, reach, say, server, show};
+use crate::{core::text::for_terminal, pairing::Pairing, session::Health};
 
 /// Serve a project to Roblox Studio and to agents.
 #[derive(Debug, Args)]
@@ -33,6 +35,7 @@ impl ServeCommand {
         let mut health = running.session.health();
         let outcome = tokio::select! {
             () = stop => Ok(()),
+            () = tell_refusals(Arc::clone(&running.server.pairing)) => Ok(()),
             Ok(dead) = health.wait_for(|health| matches!(health, Health::Dead { .. })) => {
                 let why = match &*dead {
                     Health::Dead { reason } => reason.clone(),
@@ -51,6 +54,22 @@ impl ServeCommand {
     }
 }
 
+/// Say which Studios are refused, and the code that lets them in. Never ends before the server does.
+async fn tell_refusals(pairing: Arc<Pairing>) {
+    let mut refusals = pairing.refusals();
+    let mut told = None;
+    while refusals.changed().await.is_ok() {
+        let asked = Arc::clone(&pairing);
+        let Ok(report) = tokio::task::spawn_blocking(move || asked.report_unasked()).await else { continue };
+        // A Studio that tries again is no news; another code is.
+        let news = (report.code.clone(), report.refused.clone());
+        if !report.refused.is_empty() && told.as_ref() != Some(&news) {
+            say(&for_terminal(&show::refusals(&report)));
+            told = Some(news);
+        }
+    }
+}
+
 fn banner(running: &server::Running) -> String {
     let project = running.session.project();
     let address = running.server.address;
@@ -65,10 +84,16 @@ fn banner(running: &server::Running) -> String {
     for problem in running.session.problems() {
         text.push_str(&format!("  Problem: {problem}\n"));
     }
-    if !address.ip().is_loopback() {
+    if running.server.pairing.is_required() {
         text.push_str(
-            "  Note:    Rojo's own API can be reached from other machines here, without a password;\n           \
-             agents need the token there, and our plugin can connect from this machine only.\n",
+            "  Token:   required. Agents: `rojo-mcp mcp` sends it. Studio: its plugin must be paired, as\n           \
+             `rojo-mcp plugin install` does; for any other a code is shown here when it connects.\n           \
+             Rojo's own plugin is refused.\n",
+        );
+    } else if !address.ip().is_loopback() {
+        text.push_str(
+            "  Note:    Rojo's own API can be reached from other machines here, without a password\n           \
+             (--require-token turns it off); agents need the token there, and Studio must be paired.\n",
         );
     }
     text.push_str("Press Ctrl-C to stop.");

@@ -15,6 +15,7 @@ use super::{Failure, ServerOptions, port::Holder};
 use crate::{
     Server, ServerConfig,
     attach::{Claim, ServeFile},
+    pairing::{Pairing, PairingList},
     session::{ServeSession, SessionError, find_project},
     store::Store,
 };
@@ -90,13 +91,14 @@ pub(super) async fn start(
         options.allowed_hosts.clone()
     };
     let end = shutdown.child_token();
-    let config = ServerConfig { session: Arc::clone(&session), store, allowed_hosts, shutdown: end.clone() };
+    let pairing = Arc::new(Pairing::new(PairingList::of_user(), options.require_token));
+    let config = ServerConfig { session: Arc::clone(&session), store, allowed_hosts, pairing, shutdown: end.clone() };
     let server = Server::start(listener, config)
         .map_err(|error| Failure::new(format!("the server on {address} did not start: {error}"), "report this"))?;
     #[cfg(feature = "headless")]
     let studio = match options.headless {
         true => {
-            let studio = match headless(&session, server.address, options).await {
+            let studio = match headless(&session, &server, options).await {
                 Ok(studio) => studio,
                 Err(failure) => {
                     // The port must be free when it is tried again.
@@ -175,20 +177,24 @@ impl Running {
 #[cfg(feature = "headless")]
 async fn headless(
     session: &Arc<ServeSession>,
-    server: SocketAddr,
+    server: &Server,
     options: &ServerOptions,
 ) -> Result<crate::headless::HeadlessStudio, Failure> {
     use crate::headless::{HeadlessConfig, HeadlessStudio, Knobs};
 
     let failed = |error: String| Failure::new(format!("the headless Studio did not start: {error}"), "report this");
-    let session = Arc::clone(session);
+    let (session, pairing, address) = (Arc::clone(session), Arc::clone(&server.pairing), server.address);
     let (is_live, is_two_way) = (options.live || options.two_way, options.two_way);
     let started = tokio::task::spawn_blocking(move || {
         let project = session.project();
         let mut settings = serde_json::Map::new();
-        settings.insert("RojoMcpServer".into(), crate::attach::from_this_machine(server).to_string().into());
+        settings.insert("RojoMcpServer".into(), crate::attach::from_this_machine(address).to_string().into());
         settings.insert("RojoMcpOneShotSync".into(), (!is_live).into());
         settings.insert("RojoMcpTwoWaySync".into(), is_two_way.into());
+        if pairing.is_required() {
+            let realm = pairing.realm().map_err(|error| error.to_string())?;
+            settings.insert(format!("RojoMcpPairing:{realm}"), pairing.key_for_here().secret().into());
+        }
         let config = HeadlessConfig {
             place: session.place_model(),
             plugin: crate::plugin_model::build().map_err(|error| error.to_string())?,

@@ -11,6 +11,7 @@ use crate::core::{
     sync::{Change, ChangeResult, Receipt},
     text::for_terminal,
 };
+use crate::pairing::{PairingReport, RefusedStudio};
 
 /// A cell wider than this does not widen its column.
 const WIDEST: usize = 64;
@@ -86,6 +87,13 @@ fn outcome(receipt: &Receipt, structure: &Value) -> String {
     let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
     let colon = if parts.is_empty() { "" } else { ": " };
     for_terminal(&format!("{status}{colon}{}\n", parts.join("; ")))
+}
+
+/// Who was refused since it is not paired, and what to do: a sentence each.
+pub(super) fn refusals(report: &PairingReport) -> String {
+    let mut lines: Vec<String> = report.refused.iter().map(RefusedStudio::sentence).collect();
+    lines.push(format!("next: {}", report.next()));
+    lines.join("\n")
 }
 
 /// The word that stands for an enum's value in JSON.

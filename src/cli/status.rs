@@ -10,9 +10,12 @@ use super::{
     client::{Client, Told, no_server, print_json, tool_failure, until_stopped},
     exit::Exit,
     progress::ProgressLine,
-    server, show,
+    reach, server, show,
 };
-use crate::core::text::for_terminal;
+use crate::{
+    attach::{self, ServeFile},
+    core::text::for_terminal,
+};
 
 /// Say what the project's running server serves, which Studios are connected, and what is wrong.
 ///
@@ -48,8 +51,25 @@ impl StatusCommand {
         let Told { structure, text } = answer.map_err(|error| tool_failure(&error))?;
         if !self.json {
             show::print(&format!("{}\n", for_terminal(text.trim_end())));
+            if let Some(pairing) = self.pairing().await {
+                show::print(&format!("{}\n", for_terminal(&pairing)));
+            }
         }
         let studios = structure["studios"].as_array().is_some_and(|studios| !studios.is_empty());
         Ok(if studios { Exit::Done } else { Exit::NoStudio })
+    }
+
+    /// How the pairing of Studios stands, if it matters here; with the code, which agents are not told.
+    async fn pairing(&self) -> Option<String> {
+        let state = reach::state_of(&self.project).ok().flatten()?;
+        let report = attach::pairing_of(&ServeFile::read(&state)?).await?;
+        let mut lines = Vec::new();
+        if report.required {
+            lines.push(format!("a token is required here; paired plugins of this user: {}", report.paired));
+        }
+        if !report.refused.is_empty() {
+            lines.push(show::refusals(&report));
+        }
+        (!lines.is_empty()).then(|| lines.join("\n"))
     }
 }

@@ -11,6 +11,7 @@ use crate::{
         review::ReviewAsk,
         sync::Receipt,
     },
+    pairing::Pairing,
     session::{ServeSession, Target},
     store::Store,
     studio::{Hub, Report},
@@ -31,6 +32,8 @@ pub struct Backend {
     pub server: ServerInfo,
     /// Who calls, as the client calls itself.
     pub who: Option<String>,
+    /// Which Studios may come in.
+    pub pairing: Arc<Pairing>,
 }
 
 /// What the server says of itself.
@@ -62,6 +65,7 @@ impl Backend {
             store: self.store.clone(),
             server: self.server.clone(),
             who,
+            pairing: Arc::clone(&self.pairing),
         })
     }
 

@@ -27,6 +27,7 @@ use crate::{
         text::TextHash,
     },
     deletions::is_about_files_alone,
+    pairing::RefusedStudio,
     session::Target,
     store::StoreProblem,
 };
@@ -144,6 +145,7 @@ async fn status(
         backend.store.problem().map(|StoreProblem { what, next }| Problem { what: what.clone(), next: next.clone() }),
     );
     problems.extend(cut_off(&backend).await?);
+    problems.extend(backend.pairing.refused_of_late().iter().map(refused_problem));
     if studios.is_empty() {
         let ToolError { message, hint, .. } = ToolError::no_studio();
         problems.push(Problem { what: message, next: hint });
@@ -155,6 +157,13 @@ async fn status(
         calls: waiting,
         problems,
     })
+}
+
+/// A Studio that was not let in. The code that would let it in is for the person alone.
+fn refused_problem(refused: &RefusedStudio) -> Problem {
+    let next = "ask the person to run `rojo-mcp status` in a terminal: it shows the code to type in the plugin's \
+        window; or to run `rojo-mcp plugin install` there and start Studio again";
+    Problem { what: refused.sentence(), next: next.to_owned() }
 }
 
 /// Syncs whose end nobody saw.

@@ -20,6 +20,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     effects::Effects,
+    gate::{Admitted, Gate},
     link::{self, In},
     outbox::{Outbox, outbox},
 };
@@ -29,6 +30,7 @@ use crate::{
         error::ToolError,
         ids::{RequestId, ServerId},
         play::OwnerId,
+        protocol::PluginFrame,
         review::Review,
         studios::LinkId,
     },
@@ -165,14 +167,30 @@ impl Hub {
         let _ = self.urgent.send(Event::OwnerLeft(owner));
     }
 
-    /// Serve one Studio's WebSocket until it ends.
-    pub async fn serve_link(&self, socket: WebSocketStream<TokioIo<Upgraded>>) {
+    /// Serve one Studio's WebSocket until it ends; with a `gate`, once it is through that.
+    pub async fn serve_link(&self, mut socket: WebSocketStream<TokioIo<Upgraded>>, gate: Option<Gate>) {
+        let Some(gate) = gate else { return self.run_link(socket, None, std::future::pending()).await };
+        let Some(Admitted { hello, key }) = gate.admit(&mut socket).await else { return };
+        self.run_link(socket, Some(hello), gate.revoked(&key)).await;
+    }
+
+    /// Carry frames, of which `first` has been read, until either side ends it, or `revoked` does.
+    async fn run_link(
+        &self,
+        socket: WebSocketStream<TokioIo<Upgraded>>,
+        first: Option<PluginFrame>,
+        revoked: impl Future<Output = ()>,
+    ) {
         let link = LinkId(self.next_link.fetch_add(1, Ordering::Relaxed));
         let cut = CancellationToken::new();
         let (outbox, out) = outbox(cut.clone());
         let open = Command::Open { link, outbox };
         if self.queue.send(open).await.is_err() {
             return;
+        }
+        if let Some(first) = first {
+            // The owner ends only with the server.
+            let _ = self.queue.send(Command::Event(link_event(link, In::Frame(Ok(first))))).await;
         }
         let report = |report: In| async move {
             // The owner ends only with the server.
@@ -181,7 +199,10 @@ impl Hub {
         let report_unsent = |report: In| {
             let _ = self.urgent.send(link_event(link, report));
         };
-        let reason = self.links.track_future(link::run(socket, out, cut, report, report_unsent)).await;
+        let reason = tokio::select! {
+            reason = self.links.track_future(link::run(socket, out, cut, report, report_unsent)) => reason,
+            () = revoked => "its pairing was revoked".to_owned(),
+        };
         let _ = self.queue.send(Command::Event(Event::Closed { link, reason })).await;
     }
 

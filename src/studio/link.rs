@@ -168,7 +168,7 @@ async fn read_frames<F: Future<Output = ()>>(
 }
 
 /// A close frame holds at most 123 bytes of reason.
-fn close_reason(reason: &str) -> String {
+pub(super) fn close_reason(reason: &str) -> String {
     let mut short = String::new();
     for letter in reason.chars() {
         if short.len() + letter.len_utf8() > 123 {

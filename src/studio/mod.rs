@@ -2,6 +2,7 @@
 
 mod checks;
 mod effects;
+mod gate;
 mod hub;
 mod link;
 mod outbox;
@@ -9,4 +10,5 @@ mod records;
 mod work;
 mod writes;
 
+pub use gate::Gate;
 pub use hub::{Hub, HubConfig, Progress, Report};

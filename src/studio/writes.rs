@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::work::Worker;
 use crate::{
     core::{
+        ids::NodeId,
         journal::{HeldFile, MadeFile},
         protocol::NewNode,
         sync::{Draft, FileWrite, Wrote},
@@ -88,15 +89,7 @@ impl Worker {
             }
             FileWrite::Instance { folder: within, node: Some(node), .. }
             | FileWrite::Files { folder: within, node } => self.make_files(&folder.join(within), &node, batch),
-            FileWrite::MoveFolder { id, path, folder: within, name } => {
-                if let Some(problem) = self.check_folder(&sources, id, &path)? {
-                    return Ok(problem);
-                }
-                let (path, within) = (folder.join(path), folder.join(within));
-                let new = files::move_folder(&sources, &path, (&within, &name))?;
-                batch.written.extend([path, within]);
-                Ok(Wrote::Made(below(&folder, &new), None))
-            }
+            FileWrite::MoveFolder { id, path, folder: to, name } => self.move_folder((id, &path), (&to, &name), batch),
             FileWrite::Folder { folder: within, name } => {
                 let path = files::create_folder(&sources, &folder.join(within), &name)?;
                 self.read_again(std::slice::from_ref(&path));
@@ -124,6 +117,22 @@ impl Worker {
         let first = made.first().map(|path| below(&self.session.project().folder, path)).unwrap_or_default();
         batch.written.extend(made);
         Ok(Wrote::Made(first, None))
+    }
+
+    fn move_folder(
+        &self,
+        (id, path): (NodeId, &str),
+        (to, name): (&str, &str),
+        batch: &mut Batch,
+    ) -> Result<Wrote, WriteError> {
+        let (folder, sources) = (self.session.project().folder.clone(), self.session.sources());
+        if let Some(problem) = self.check_folder(&sources, id, path)? {
+            return Ok(problem);
+        }
+        let (path, to) = (folder.join(path), folder.join(to));
+        let new = files::move_folder(&sources, &path, (&to, name))?;
+        batch.written.extend([path, to]);
+        Ok(Wrote::Made(below(&folder, &new), None))
     }
 
     fn move_file(

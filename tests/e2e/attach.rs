@@ -17,13 +17,13 @@ use tokio::{
 use crate::support::{Agent, BOUND, TestServer, demo, program, state_root, until};
 
 /// An agent that started `rojo-mcp mcp`.
-struct StdioAgent {
+pub struct StdioAgent {
     client: RunningService<RoleClient, ()>,
     child: Child,
 }
 
 impl StdioAgent {
-    async fn start(project: &Path, extra: &[&str]) -> Self {
+    pub async fn start(project: &Path, extra: &[&str]) -> Self {
         let mut command = Command::from(program(project));
         command.arg("mcp").arg(project).args(extra).kill_on_drop(true);
         let mut child =
@@ -34,7 +34,7 @@ impl StdioAgent {
     }
 
     /// The structure of a tool's answer.
-    async fn call(&self, tool: &'static str, args: Value) -> Value {
+    pub async fn call(&self, tool: &'static str, args: Value) -> Value {
         let Value::Object(args) = args else { unreachable!("arguments are objects") };
         let call = self.client.call_tool(CallToolRequestParams::new(tool).with_arguments(args));
         let result = tokio::time::timeout(BOUND, call).await.expect("in time").expect("an answer");

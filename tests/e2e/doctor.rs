@@ -2,6 +2,7 @@
 
 use std::{path::Path, process::Stdio};
 
+use rojo_mcp::plugin_model::{build_with, key_of};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
@@ -157,8 +158,13 @@ async fn c86_the_doctor_tells_who_holds_the_port() {
 }
 
 async fn install(project: &Path, args: &[&str]) -> Ran {
+    plugin(project, "install", args).await
+}
+
+/// `rojo-mcp plugin …`
+pub async fn plugin(project: &Path, command: &str, args: &[&str]) -> Ran {
     let mut child = Command::from(program(project));
-    child.args(["plugin", "install"]).args(args).env("HOME", project.join("nobody")).kill_on_drop(true);
+    child.args(["plugin", command]).args(args).env("HOME", project.join("nobody")).kill_on_drop(true);
     let output = tokio::time::timeout(BOUND, child.output()).await.expect("it ends").expect("it runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     Ran { status: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
@@ -169,12 +175,19 @@ async fn c88_the_plugin_is_installed_once_and_says_where() {
     let project = demo();
     let plugins = project.path().join("Roblox").join("Plugins");
     let folder = plugins.display().to_string();
-    let ours = rojo_mcp::plugin_model::build().expect("it builds");
     let ran = install(project.path(), &["--path", &folder]).await;
     assert_eq!(ran.status, Some(0), "{}", ran.stderr);
     let file = plugins.canonicalize().expect("it was made").join("RojoMcp.rbxm");
     assert!(ran.stdout.contains(&file.display().to_string()), "{}", ran.stdout);
-    assert_eq!(std::fs::read(&file).expect("it is there"), ours);
+    let installed = std::fs::read(&file).expect("it is there");
+    let key = key_of(&installed).expect("it is paired");
+    assert_eq!(installed, build_with(Some(&key)).expect("it builds"));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = file.metadata().expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "its key is for the user alone");
+    }
 
     std::fs::copy(&file, plugins.join("An older one.rbxm")).expect("a copy");
     save(&plugins, "Somebody's.rbxm", "not a model");
@@ -188,7 +201,35 @@ async fn c88_the_plugin_is_installed_once_and_says_where() {
         .collect();
     left.sort();
     assert_eq!(left, ["RojoMcp.rbxm", "Somebody's.rbxm"]);
-    assert_eq!(std::fs::read(&file).expect("it is there"), ours);
+    assert_eq!(std::fs::read(&file).expect("it is there"), installed, "a Studio that runs goes on with its key");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_installed_plugin_has_a_key_that_can_be_revoked_and_a_built_one_has_none() {
+    let project = demo();
+    let plugins = project.path().join("Plugins");
+    let folder = plugins.display().to_string();
+    let installed = || key_of(&std::fs::read(plugins.join("RojoMcp.rbxm")).expect("it is there")).expect("a key");
+    assert_eq!(install(project.path(), &["--path", &folder]).await.status, Some(0));
+    let first = installed();
+    let ran = run(project.path(), "doctor", &["--plugins", &folder]).await;
+    assert!(line(&ran, "plugin").starts_with("ok") && line(&ran, "plugin").contains(", paired)"), "{}", ran.stdout);
+    let list = std::fs::read_to_string(project.path().join(".state/pairings.json")).expect("the list");
+    assert!(!list.contains(&first.secret()), "only the hash is kept: {list}");
+
+    let ran = plugin(project.path(), "unpair", &[]).await;
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("RojoMcp.rbxm") && !ran.stdout.contains(&first.secret()), "{}", ran.stdout);
+    let ran = run(project.path(), "doctor", &["--plugins", &folder]).await;
+    assert!(line(&ran, "plugin").contains("not paired"), "{}", ran.stdout);
+    let ran = install(project.path(), &["--path", &folder]).await;
+    assert!(ran.stdout.contains("paired"), "{}", ran.stdout);
+    assert_ne!(installed(), first, "a revoked key is not used again");
+
+    let built = project.path().join("built.rbxm");
+    let ran = plugin(project.path(), "build", &["--output", &built.display().to_string()]).await;
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    assert_eq!(key_of(&std::fs::read(built).expect("it is there")), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,10 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
 };
-use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{Message, client::IntoClientRequest},
+};
 
 use crate::support::{Agent, BOUND, TestServer, demo, save, until};
 
@@ -15,9 +18,18 @@ pub struct FakePlugin(WebSocketStream<TcpStream>);
 
 impl FakePlugin {
     pub async fn connect(port: u16) -> Self {
+        Self::connect_with(port, &format!("localhost:{port}"), None).await
+    }
+
+    /// The same, for what was dialled as `host`, with the server's token.
+    pub async fn connect_with(port: u16, host: &str, token: Option<&str>) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("the server listens");
-        let url = format!("ws://localhost:{port}/api/mcp/stream");
-        Self(tokio_tungstenite::client_async(url, stream).await.expect("an upgrade").0)
+        let mut request = format!("ws://{host}/api/mcp/stream").into_client_request().expect("a request");
+        if let Some(token) = token {
+            let bearer = format!("Bearer {token}").parse().expect("a header value");
+            request.headers_mut().insert("authorization", bearer);
+        }
+        Self(tokio_tungstenite::client_async(request, stream).await.expect("an upgrade").0)
     }
 
     pub async fn send(&mut self, frame: Value) {

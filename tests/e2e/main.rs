@@ -15,6 +15,7 @@ mod live_names;
 mod live_studio;
 mod messages;
 mod operations;
+mod pairing;
 mod parts;
 mod play;
 mod recovery;

@@ -12,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use rojo_mcp::{
     Server, ServerConfig,
     headless::{HeadlessConfig, HeadlessStudio, Knobs},
+    pairing::{Pairing, PairingList},
     session::ServeSession,
     store::Store,
 };
@@ -74,6 +75,17 @@ impl TestServer {
 
     /// One that is reached under these names too.
     pub async fn start_for(project: &Path, store: Store, port: u16, allowed_hosts: Vec<String>) -> Self {
+        Self::start_as(project, port, |config| ServerConfig { store, allowed_hosts, ..config }).await
+    }
+
+    /// One that requires a token, and knows the Studios of this list.
+    pub async fn start_requiring(project: &Path, port: u16, list: PairingList) -> Self {
+        let pairing = Arc::new(Pairing::new(list, true));
+        let allowed_hosts = vec!["far.lan".to_owned()];
+        Self::start_as(project, port, |config| ServerConfig { pairing, allowed_hosts, ..config }).await
+    }
+
+    async fn start_as(project: &Path, port: u16, change: impl FnOnce(ServerConfig) -> ServerConfig) -> Self {
         let project = project.to_path_buf();
         let session = tokio::task::spawn_blocking(move || ServeSession::start(&project))
             .await
@@ -81,7 +93,7 @@ impl TestServer {
             .expect("the project loads");
         let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("a free port");
         let shutdown = CancellationToken::new();
-        let config = ServerConfig { store, allowed_hosts, ..ServerConfig::new(Arc::clone(&session), shutdown.clone()) };
+        let config = change(ServerConfig::new(Arc::clone(&session), shutdown.clone()));
         let server = Server::start(listener, config).expect("it starts");
         Self { session, port: server.address.port(), shutdown, server: Some(server) }
     }
@@ -116,6 +128,11 @@ impl TestServer {
         let studio = headless_with(self.port, self.session.place_model(), 0, &[], knobs);
         self.until_live(1).await;
         studio
+    }
+
+    /// Who may come in.
+    pub fn pairing(&self) -> &Pairing {
+        &self.server.as_ref().expect("it runs").pairing
     }
 
     /// What says where it is, for programs that look for it.

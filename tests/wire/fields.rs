@@ -45,6 +45,11 @@ fn small_frames_are_read_field_by_field() {
         one("roblox_log_error"),
         PluginFrame::RobloxLog { message: "é 🙂 error".into(), level: 3, logical_id: None }
     );
+    let proofs = vec!["521bed17c563a8d620e29843459743d8c25095f8".to_owned()];
+    assert_eq!(one("proof"), PluginFrame::Proof { proofs });
+    assert_eq!(one("proof_none"), PluginFrame::Proof { proofs: Vec::new() });
+    let hash = "602c63d2f3d13ca3206cdf204cde24e7d8f4266c".to_owned();
+    assert_eq!(one("pair"), PluginFrame::Pair { code: "123456".into(), hash });
     assert_eq!(one("bye"), PluginFrame::Bye { reason: "Unloading".into() });
     let (nodes, removed) = (vec![NodeId(2), NodeId(3)], vec![NodeId(4)]);
     assert_eq!(one("edit"), PluginFrame::Edit { seq: 3, nodes, removed, below: vec![NodeId(1)] });

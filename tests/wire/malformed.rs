@@ -82,6 +82,10 @@ fn a_wrong_field_is_named() {
         ("removed", json!({"type": "edit", "seq": 1, "removed": 2})),
         ("progress", json!({"type": "progress", "requestId": "a"})),
         ("total", json!({"type": "progress", "requestId": "a", "progress": 1, "total": "ten"})),
+        ("proofs", json!({"type": "proof"})),
+        ("proofs", json!({"type": "proof", "proofs": [5]})),
+        ("code", json!({"type": "pair", "code": 123_456, "hash": "ab"})),
+        ("hash", json!({"type": "pair", "code": "123456"})),
         ("reason", json!({"type": "bye", "reason": 5})),
     ];
     for (field, frame) in cases {

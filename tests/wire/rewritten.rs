@@ -73,6 +73,8 @@ fn written(frame: &PluginFrame) -> Map<String, Value> {
             json!({ "type": "progress", "requestId": request_id, "progress": whole(*progress),
                     "total": total.map(whole), "message": message })
         }
+        PluginFrame::Proof { proofs } => json!({ "type": "proof", "proofs": proofs }),
+        PluginFrame::Pair { code, hash } => json!({ "type": "pair", "code": code, "hash": hash }),
         PluginFrame::Alive => json!({ "type": "alive" }),
         PluginFrame::Bye { reason } => json!({ "type": "bye", "reason": reason }),
         PluginFrame::Unknown { kind } => json!({ "type": kind }),

@@ -279,7 +279,10 @@ impl Bridge {
             }
             PluginFrame::RobloxLog { message, level, logical_id } => self.printed(key, logical_id, level, message),
             PluginFrame::Bye { reason } => self.leave(key, &reason),
-            PluginFrame::Hello(_) | PluginFrame::Unknown { .. } => self.ignored_frames += 1,
+            PluginFrame::Hello(_)
+            | PluginFrame::Proof { .. }
+            | PluginFrame::Pair { .. }
+            | PluginFrame::Unknown { .. } => self.ignored_frames += 1,
         }
     }
 

@@ -121,6 +121,18 @@ pub enum PluginFrame {
         /// For the person or agent that waits.
         message: Option<String>,
     },
+    /// Answers `challenge`: for each key that the plugin has, that it has it.
+    Proof {
+        /// 40 hex digits each.
+        proofs: Vec<String>,
+    },
+    /// Answers `challenge` with the code that a person typed.
+    Pair {
+        /// As typed.
+        code: String,
+        /// That of the key that the plugin uses from then on; 40 hex digits.
+        hash: String,
+    },
     /// Answers `heartbeat`.
     Alive,
     /// The plugin is unloading.
@@ -217,6 +229,11 @@ impl PluginFrame {
                 let Progress { request_id, progress, total, message } = read(kind, fields)?;
                 Self::Progress { request_id, progress, total, message }
             }
+            "proof" => Self::Proof { proofs: read::<Proof>(kind, fields)?.proofs },
+            "pair" => {
+                let Pair { code, hash } = read(kind, fields)?;
+                Self::Pair { code, hash }
+            }
             "alive" => Self::Alive,
             "bye" => Self::Bye { reason: read::<Bye>(kind, fields)?.reason },
             _ => Self::Unknown { kind: kind.chars().take(80).collect() },
@@ -305,6 +322,17 @@ struct Progress {
     total: Option<f64>,
     #[serde(default)]
     message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Proof {
+    proofs: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Pair {
+    code: String,
+    hash: String,
 }
 
 #[derive(Deserialize)]

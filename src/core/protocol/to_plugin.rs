@@ -28,6 +28,13 @@ pub enum ServerFrame {
 pub enum Notice {
     /// The hello was accepted. Level 1.
     Welcome(Welcome),
+    /// The plugin must show that it is paired; answered by `proof` or `pair`, before the welcome. Level 1.
+    Challenge {
+        /// Whose list of pairings it is about.
+        realm: String,
+        /// Used once.
+        nonce: String,
+    },
     /// Every 5 s; answered by `alive`. Level 1.
     Heartbeat {
         /// Milliseconds since the server started; echoed.
@@ -206,6 +213,10 @@ pub enum RejectCode {
     Unsupported,
     /// 64 Studios are linked already.
     TooManyStudios,
+    /// Only paired plugins are taken in here, and this one is not.
+    NotPaired,
+    /// That code is not taken.
+    BadCode,
 }
 
 /// A frame that wants exactly one result.

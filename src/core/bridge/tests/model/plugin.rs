@@ -153,6 +153,7 @@ impl Plugin {
                 | Notice::ReviewText { .. }
                 | Notice::ReviewOutcome { .. }
                 | Notice::Status { .. }
+                | Notice::Challenge { .. }
                 | Notice::Rejected { .. }
                 | Notice::Bye { .. },
             ) => {}
