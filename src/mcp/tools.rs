@@ -123,7 +123,7 @@ pub fn catalogue() -> Vec<Tool> {
         Tool::new("get_console_output", "Studio's output", Kind::Read, get_console_output),
         Tool::new("get_call", "What became of a call", Kind::Read, get_call),
         Tool::new("get_studio_mode", "Studio's mode", Kind::Read, playing::get_studio_mode),
-        Tool::new("start_stop_play", "Start or stop a play test", Kind::Change, playing::start_stop_play),
+        Tool::new("start_stop_play", "Start, stop or restart a play test", Kind::Change, playing::start_stop_play),
         Tool::new("run_script_in_play_mode", "Run Luau in play mode", Kind::Change, playing::run_script_in_play_mode),
     ]
 }

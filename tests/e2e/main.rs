@@ -16,6 +16,7 @@ mod messages;
 mod operations;
 mod parts;
 mod play;
+mod play_steps;
 mod recovery;
 mod review;
 mod rojo;

@@ -9,6 +9,7 @@ mod loss;
 mod model;
 mod operations;
 mod play;
+mod play_steps;
 mod reviews;
 mod runs;
 mod targets;

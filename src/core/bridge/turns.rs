@@ -86,10 +86,11 @@ impl Bridge {
     }
 
     /// Until when the callers wait.
-    fn patience_of(&self, waiting: &Waiting, deadline: Moment) -> Moment {
+    pub(super) fn patience_of(&self, waiting: &Waiting, deadline: Moment) -> Moment {
         match &waiting.who {
             Waiter::Operation(id) => self.operations.deadline(id).unwrap_or(deadline),
             Waiter::Run(id) => self.runs.get(id).map_or(deadline, |active| active.deadline),
+            Waiter::Play(of) => self.calls.get(of).map_or(deadline, |(call, until)| self.patience_of(call, until)),
             Waiter::Caller(_) | Waiter::Review(_) | Waiter::Probe { .. } => deadline,
         }
     }
@@ -164,6 +165,7 @@ impl Bridge {
             Waiter::Caller(caller) => vec![*caller],
             Waiter::Run(run) => self.callers_of(run),
             Waiter::Operation(id) => self.operations.callers(id).collect(),
+            Waiter::Play(of) => self.calls.get(of).map(|(call, _)| self.callers(&call.who)).unwrap_or_default(),
             Waiter::Review(_) | Waiter::Probe { .. } => Vec::new(),
         }
     }

@@ -1,0 +1,37 @@
+//! Play tests that are restarted, or stopped while they start, and the end of the server.
+
+use rojo_mcp::headless::{Play, Side};
+use serde_json::json;
+
+use crate::{
+    play::{MARK, playing},
+    support::{BOUND, TestServer, demo, until},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c64_a_play_test_is_restarted_as_what_it_was() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let studio = server.studio().await;
+    let agent = server.agent();
+    let press = move |mode: &'static str| async move { agent.call("start_stop_play", json!({ "mode": mode })).await };
+    let told = press("restart").await;
+    assert!(told.is_error && told.text.contains("nothing was restarted"), "{}", told.text);
+    for (mode, word, targets) in
+        [("start_play", "play", &["edit", "server", "client-1"][..]), ("run_server", "run", &["edit", "server"][..])]
+    {
+        assert_eq!(press(mode).await.structure["mode"], word);
+        agent.run_in("server", MARK).await.expect("it runs");
+        let told = press("restart").await;
+        assert_eq!((told.is_error, &told.structure["mode"]), (false, &json!(word)), "{}", told.text);
+        assert_eq!(agent.targets().await, targets);
+        let is_unmarked = "return workspace:GetAttribute('Mark') == nil";
+        assert_eq!(agent.run_in("server", is_unmarked).await.expect("it runs"), json!(true), "it is another test");
+        assert_eq!(press("stop").await.structure["mode"], "edit");
+    }
+    // One that a person began is restarted too.
+    studio.start_play(Play::Solo).await.expect("a person presses Play");
+    agent.until_targets(&["edit", "server", "client-1"]).await;
+    assert_eq!(press("restart").await.structure["mode"], "play");
+    assert_eq!(agent.targets().await, ["edit", "server", "client-1"]);
+}
