@@ -35,3 +35,36 @@ async fn c64_a_play_test_is_restarted_as_what_it_was() {
     assert_eq!(press("restart").await.structure["mode"], "play");
     assert_eq!(agent.targets().await, ["edit", "server", "client-1"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_stops_ends_the_code_that_runs() {
+    let project = demo();
+    let (server, studio, agent) = playing(project.path(), Play::Solo, &["edit", "server", "client-1"]).await;
+    // Each where no other one's comes to: what changes in the server reaches the clients.
+    let places = [
+        ("edit", Side::Edit, "workspace"),
+        ("server", Side::Server, "workspace"),
+        ("client-1", Side::Client(1), "game.Lighting"),
+    ];
+    let mut calls = Vec::new();
+    for (target, _, place) in places {
+        let code = format!("print('begun') while true do {place}:SetAttribute('Beat', os.clock()) task.wait() end");
+        calls.push(tokio::spawn(async move { agent.run_in(target, &code).await }));
+    }
+    for (target, _, _) in places {
+        agent.until_printed(target, "begun").await;
+    }
+    server.stop().await;
+    for (target, side, place) in places {
+        let stands = format!(
+            "local before = {place}:GetAttribute('Beat')
+             for _ = 1, 30 do task.wait() end
+             return before ~= nil and before == {place}:GetAttribute('Beat')"
+        );
+        until(&format!("the code in {target} has ended"), || async {
+            studio.run_in(side, &stands).await.expect("it can be asked").first() == Some(&json!(true))
+        })
+        .await;
+    }
+    calls.iter().for_each(tokio::task::JoinHandle::abort);
+}

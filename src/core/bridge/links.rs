@@ -358,6 +358,7 @@ impl Bridge {
         let error = ToolError::shutting_down();
         let keys: Vec<StudioKey> = self.studios.iter().map(|studio| studio.key).collect();
         for key in keys {
+            self.cancel_all_of(key);
             self.fail_all_of(key, &error);
             self.forget_runs_of(key);
             let Some(studio) = self.studios.remove(key) else { continue };
