@@ -55,11 +55,13 @@ pub struct Holder {
     pub n: Option<u64>,
     /// When the lane is free again although nobody knows how the call ended; `None`: never.
     pub until: Option<Moment>,
+    /// It was told to end, and its plugin cannot end it.
+    pub cannot_end: bool,
 }
 
 impl Holder {
     fn new(Place { request, tool }: Place, since: Moment) -> Self {
-        Self { request, tool, since, n: None, until: None }
+        Self { request, tool, since, n: None, until: None, cannot_end: false }
     }
 }
 

@@ -133,7 +133,8 @@ async fn status(
     StatusArgs {}: StatusArgs,
     _progress: Option<ProgressSink>,
 ) -> Result<Status, ToolError> {
-    let Answer::Status { studios, waiting } = backend.call(None, STATUS_PATIENCE, Ask::Status, None).await? else {
+    let ask = Ask::Status(backend.hub.owner());
+    let Answer::Status { studios, waiting } = backend.call(None, STATUS_PATIENCE, ask, None).await? else {
         return Err(wrong_answer("status"));
     };
     let project = backend.session.project();

@@ -37,6 +37,28 @@ async fn c64_a_play_test_is_restarted_as_what_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn c64_a_stop_during_a_start_ends_in_edit_mode() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let studio = server.studio().await;
+    let agent = server.agent();
+    for _ in 0..3 {
+        let press =
+            move |mode: &'static str| async move { agent.call("start_stop_play", json!({ "mode": mode })).await };
+        let starts = tokio::spawn(async move { press("start_play").await });
+        until("it is being started", || async {
+            agent.ask("status", json!({})).await["studios"][0].get("played").is_some()
+        })
+        .await;
+        assert_eq!(press("stop").await.structure["mode"], "edit");
+        let told = tokio::time::timeout(BOUND, starts).await.expect("in time").expect("no panic");
+        assert!(!told.is_error || told.text.contains("by another call"), "{}", told.text);
+        assert_eq!(agent.targets().await, ["edit"]);
+        assert_eq!(studio.census().await.expect("it lives").data_models, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_stops_ends_the_code_that_runs() {
     let project = demo();
     let (server, studio, agent) = playing(project.path(), Play::Solo, &["edit", "server", "client-1"]).await;

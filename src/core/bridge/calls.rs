@@ -25,8 +25,8 @@ impl Bridge {
         let Call { studio, patience, ask, operation } = call;
         let deadline = now + patience;
         match ask {
-            Ask::Status => {
-                let status = self.status(now);
+            Ask::Status(asker) => {
+                let status = self.status(now, asker);
                 self.settle(caller, Ok(status));
             }
             Ask::Review(ask) => self.review_asked(now, patience, caller, ask),
@@ -81,7 +81,7 @@ impl Bridge {
                 Some(error) => return self.finish(who, Err(error), Ran::Never),
                 None => return self.start_run(deadline, to.data_model.studio, id, who, args),
             },
-            Ask::Status | Ask::GetCall(_) | Ask::Review(_) | Ask::Play { .. } | Ask::PlayScript { .. } => {
+            Ask::Status(_) | Ask::GetCall(_) | Ask::Review(_) | Ask::Play { .. } | Ask::PlayScript { .. } => {
                 unreachable!("answered above")
             }
         };

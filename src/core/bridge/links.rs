@@ -257,7 +257,7 @@ impl Bridge {
                 self.result_came(now, link, key, &id, Ok(result));
             }
             PluginFrame::Cancelled { request_id } => self.cancelled(now, key, &request_id),
-            PluginFrame::StillRunning { .. } => {}
+            PluginFrame::StillRunning { request_id } => self.lanes.cannot_end(key, &request_id),
             PluginFrame::Alive => self.drop_doubted(now, key),
             PluginFrame::Attach { logical_id, role, player } => self.attach(link, key, logical_id, role, player),
             PluginFrame::Detach { logical_id } => self.detach(now, key, &logical_id),

@@ -137,8 +137,8 @@ pub enum Ask {
     Review(ReviewAsk),
     /// What became of a call, by the id of its request or operation. Settled at once.
     GetCall(String),
-    /// How things are. Needs no Studio and is settled at once.
-    Status,
+    /// How things are, for this caller. Needs no Studio and is settled at once.
+    Status(OwnerId),
 }
 
 /// What a call can come to.

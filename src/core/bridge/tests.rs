@@ -33,6 +33,7 @@ use crate::core::{
     error::{ErrorCode, ToolError},
     ids::{NodeId, RequestId},
     operations::Claim,
+    play::OwnerId,
     protocol::{Node, Patch, PatchOp, PluginFrame, TreePart},
     studios::LinkId,
     sync::{Begun, SyncArgs, SyncStatus},
@@ -212,7 +213,7 @@ impl Rig {
     }
 
     fn status(&mut self) -> Answer {
-        let (caller, out) = self.call(None, PATIENCE, Ask::Status);
+        let (caller, out) = self.call(None, PATIENCE, Ask::Status(OwnerId(1)));
         out.outcome(caller).clone().expect("status always answers")
     }
 

@@ -61,6 +61,28 @@ fn c64_a_restart_ends_the_test_and_is_done_when_another_one_of_its_kind_is_up() 
 }
 
 #[test]
+fn status_names_who_plays_and_since_when() {
+    let mut rig = Rig::new();
+    let edit = rig.link(&hello("edit", 11));
+    let played = |rig: &mut Rig| {
+        let Answer::Status { studios, .. } = rig.status() else { panic!("not a status") };
+        studios.into_iter().next().and_then(|studio| studio.played).map(|played| (played.by, played.seconds))
+    };
+    assert_eq!(played(&mut rig), None);
+    rig.begun(edit, PlayMode::RunServer, ME);
+    rig.pass(seconds(3));
+    assert_eq!(played(&mut rig), Some(("you".into(), 3)), "from the start on");
+    let server = rig.link(&server_hello("server"));
+    rig.begun(edit, PlayMode::Stop, ME);
+    rig.bye(server);
+    assert_eq!(played(&mut rig), None);
+    rig.playing(edit, PlayMode::RunServer, ANOTHER);
+    assert_eq!(played(&mut rig), Some(("another caller".into(), 0)));
+    rig.event(Event::OwnerLeft(ANOTHER));
+    assert_eq!(played(&mut rig), Some(("a caller that has left".into(), 0)));
+}
+
+#[test]
 fn a_test_that_a_person_started_can_be_restarted_by_anyone() {
     let mut rig = Rig::new();
     let edit = rig.link(&hello("edit", 11));
