@@ -259,7 +259,10 @@ impl Bridge {
             PluginFrame::Cancelled { request_id } => self.cancelled(now, key, &request_id),
             PluginFrame::StillRunning { request_id } => self.lanes.cannot_end(key, &request_id),
             PluginFrame::Alive => self.drop_doubted(now, key),
-            PluginFrame::Attach { logical_id, role, player } => self.attach(link, key, logical_id, role, player),
+            PluginFrame::Attach { logical_id, role, player, in_flight } => {
+                self.attach(link, key, logical_id.clone(), role, player);
+                self.runs_in(now, key, &logical_id, &in_flight);
+            }
             PluginFrame::Detach { logical_id } => self.detach(now, key, &logical_id),
             PluginFrame::Taken { request_id: None, part } => self.tree_part_taken(link, key, part),
             PluginFrame::Taken { request_id: Some(id), part } => self.plan_part_taken(link, &id, part),

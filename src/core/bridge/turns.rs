@@ -98,9 +98,13 @@ impl Bridge {
     /// The plugin is done with a request; if it held the lane, it is the next one's turn.
     pub(super) fn leave_lane(&mut self, now: Moment, studio: StudioKey, id: &RequestId) {
         if let Some(next) = self.lanes.leave(studio, id, now) {
-            self.transmit(now, &next);
-            self.tell_places(studio);
+            self.its_turn(now, studio, &next);
         }
+    }
+
+    pub(super) fn its_turn(&mut self, now: Moment, studio: StudioKey, id: &RequestId) {
+        self.transmit(now, id);
+        self.tell_places(studio);
     }
 
     /// The deadlines of calls at level 0 end their turns, or one lost result would hold up all changes.
