@@ -59,7 +59,8 @@ pub struct Answered {
     pub text: String,
 }
 
-type Running = Pin<Box<dyn Future<Output = Result<Answered, ToolError>> + Send>>;
+/// A tool at work.
+pub(super) type Running = Pin<Box<dyn Future<Output = Result<Answered, ToolError>> + Send>>;
 type Run = Box<dyn Fn(Arc<Backend>, Value, Option<ProgressSink>) -> Running + Send + Sync>;
 
 /// One tool.
