@@ -31,6 +31,8 @@ mod sync_git;
 mod sync_props;
 mod sync_pulled;
 mod sync_undo;
+#[cfg(unix)] // a console of Windows is another process, and no small crate opens one
+mod terminal;
 mod transcript;
 mod trial;
 mod undo;
