@@ -186,7 +186,12 @@ async fn reads(backend: &Backend) -> Duration {
 
 async fn until_live(backend: &Backend, count: usize) {
     loop {
-        let status = Call { studio: None, patience: Duration::from_secs(2), ask: Ask::Status, operation: None };
+        let status = Call {
+            studio: None,
+            patience: Duration::from_secs(2),
+            ask: Ask::Status(backend.hub.owner()),
+            operation: None,
+        };
         let Ok(Answer::Status { studios, .. }) = backend.hub.call(status, None).await else { continue };
         let live = studios.iter().filter(|studio| studio.link == rojo_mcp::core::status::LinkStatus::Live).count();
         if live == count {

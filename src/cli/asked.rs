@@ -16,6 +16,8 @@ const HELP: &str = "y: as proposed, n: leave it, push: the files win, pull: Stud
 /// Somebody who can be asked. What they type is read as it comes.
 pub(super) struct Asker {
     typed: mpsc::UnboundedReceiver<String>,
+    /// What is typed before a question is there does not answer it.
+    only_after: bool,
     /// What is being asked.
     form: Option<Form>,
 }
@@ -40,7 +42,8 @@ struct Question {
 impl Asker {
     /// Whoever types into this command; `None`: nobody, for it is no terminal.
     pub(super) fn at_terminal() -> Option<Self> {
-        io::stdin().is_terminal().then(|| Self::reading(io::BufReader::new(io::stdin())))
+        let typed = || Self { only_after: true, ..Self::reading(io::BufReader::new(io::stdin())) };
+        io::stdin().is_terminal().then(typed)
     }
 
     fn reading(from: impl BufRead + Send + 'static) -> Self {
@@ -54,11 +57,12 @@ impl Asker {
                 }
             }
         });
-        Self { typed, form: None }
+        Self { typed, only_after: false, form: None }
     }
 
     /// The server asks.
     pub(super) fn ask(&mut self, request: Value, params: &Value, out: &mut dyn Write) {
+        while self.only_after && self.typed.try_recv().is_ok() {}
         let properties = params["requestedSchema"]["properties"].as_object().cloned().unwrap_or_default();
         let left = properties.iter().map(|(name, property)| Question::of(name, property)).collect();
         let message = params["message"].as_str().unwrap_or_default();

@@ -149,7 +149,7 @@ async fn until_live(backend: &crate::mcp::Backend) {
     let live = async {
         let wait = Duration::from_millis(10);
         while !matches!(
-            backend.call(None, wait, Ask::Status, None).await,
+            backend.call(None, wait, Ask::Status(backend.hub.owner()), None).await,
             Ok(Answer::Status { studios, .. }) if studios.iter().any(|studio| studio.link == LinkStatus::Live)
         ) {
             tokio::time::sleep(wait).await;

@@ -138,6 +138,7 @@ impl<'a> Window<'a> {
             plugin_version: level1.map(|hello| hello.plugin_version.clone()),
             protocol: level1.map_or(0, |hello| hello.protocol),
             busy: None,
+            played: None,
             data_models: self
                 .data_models()
                 .map(|(target, chosen)| DataModelStatus {

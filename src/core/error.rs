@@ -135,12 +135,19 @@ impl ToolError {
 
     /// The same end, for a call that was not sent yet.
     pub(crate) fn not_sent(&self) -> Self {
-        let code = match self.code {
-            ErrorCode::OutcomeUnknown => ErrorCode::Failed,
-            ErrorCode::StudioLeft => ErrorCode::StudioLeft,
-            _ => return self.clone(),
-        };
-        Self::new(code, "Studio or the server went away before this call was sent; it did not run", "call again")
+        if *self == Self::shutting_down() {
+            let what = "the server is stopping; this call was not sent and did not run";
+            return Self::failed(what, "start the server and call again");
+        }
+        match self.code {
+            ErrorCode::OutcomeUnknown | ErrorCode::StudioLeft => Self::left_before(),
+            _ => self.clone(),
+        }
+    }
+
+    fn left_before() -> Self {
+        let what = "Studio went away before this call was sent; it did not run";
+        Self::new(ErrorCode::StudioLeft, what, "call again; `status` says whether it is back")
     }
 
     pub(crate) fn cancelled() -> Self {

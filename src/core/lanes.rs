@@ -55,11 +55,13 @@ pub struct Holder {
     pub n: Option<u64>,
     /// When the lane is free again although nobody knows how the call ended; `None`: never.
     pub until: Option<Moment>,
+    /// It was told to end, and its plugin cannot end it.
+    pub cannot_end: bool,
 }
 
 impl Holder {
     fn new(Place { request, tool }: Place, since: Moment) -> Self {
-        Self { request, tool, since, n: None, until: None }
+        Self { request, tool, since, n: None, until: None, cannot_end: false }
     }
 }
 
@@ -86,6 +88,33 @@ impl Lanes {
         if !self.of(studio).any(is_it) {
             let data_model = DataModel { studio, client: None };
             self.enter(data_model, request.clone(), "a call of an earlier server", now);
+        }
+    }
+
+    /// A client says that it runs what the link's own lane stands still for: it is its own that does.
+    /// Whose turn it is now, if any.
+    pub fn runs_in(
+        &mut self,
+        studio: StudioKey,
+        client: &LogicalId,
+        request: &RequestId,
+        now: Moment,
+    ) -> Option<RequestId> {
+        let own = self.lanes.get(&DataModel { studio, client: None })?;
+        let tool = if own.holder.request == *request {
+            own.holder.tool.clone()
+        } else {
+            own.queue.iter().find(|place| place.request == *request)?.tool.clone()
+        };
+        let next = self.leave(studio, request, now);
+        self.enter(DataModel { studio, client: Some(client.clone()) }, request.clone(), &tool, now);
+        next
+    }
+
+    /// The plugin cannot end this, though it was told to.
+    pub fn cannot_end(&mut self, studio: StudioKey, request: &RequestId) {
+        if let Some((_, lane)) = self.of_mut(studio).find(|(_, lane)| lane.holder.request == *request) {
+            lane.holder.cannot_end = true;
         }
     }
 
@@ -280,6 +309,25 @@ mod tests {
         assert_eq!(waiting(&lanes), ["b", "c"]);
         assert_eq!((lanes.leave(ONE, &id("b"), at(2)), waiting(&lanes)), (None, vec!["c"]), "it was over first");
         assert_eq!(lanes.leave(ONE, &id("a"), at(2)), Some(id("c")));
+    }
+
+    #[test]
+    fn what_an_earlier_server_asked_a_client_for_holds_up_that_client_alone() {
+        let mut lanes = Lanes::default();
+        for name in ["a", "b"] {
+            lanes.occupied(ONE, &id(name), at(0));
+        }
+        assert!(!lanes.enter(own(ONE), id("c"), "run_code", at(1)));
+        assert_eq!(lanes.runs_in(ONE, &"x".into(), &id("b"), at(2)), None, "a runs there still");
+        assert_eq!(waiting(&lanes), ["c"]);
+        assert_eq!(lanes.runs_in(ONE, &"x".into(), &id("a"), at(3)), Some(id("c")));
+        assert_eq!(lanes.runs_in(ONE, &"x".into(), &id("a"), at(3)), None, "said again");
+        assert_eq!((holder(&lanes, ONE).map(|one| one.request.clone()), waiting(&lanes)), (Some(id("c")), vec!["a"]));
+        assert!(!lanes.enter(client(ONE, "x"), id("d"), "run_code", at(4)));
+        assert_eq!(
+            (lanes.leave(ONE, &id("b"), at(5)), lanes.leave(ONE, &id("a"), at(6))),
+            (Some(id("a")), Some(id("d")))
+        );
     }
 
     #[test]

@@ -41,6 +41,9 @@ pub struct StudioStatus {
     /// What runs there and may change something; further changes wait for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy: Option<Busy>,
+    /// Who has started the play test, where an agent has: nobody else may start one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub played: Option<Played>,
     /// What `target` can name.
     pub data_models: Vec<DataModelStatus>,
 }
@@ -63,6 +66,7 @@ pub struct DataModelStatus {
 
 /// A call that changes something and is under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Busy {
     /// What it runs.
     pub tool: String,
@@ -72,6 +76,23 @@ pub struct Busy {
     pub seconds: u64,
     /// How many wait for it.
     pub queued: usize,
+    /// It was told to end, and its plugin cannot end it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cannot_end: bool,
+    /// What to do, where something waits for it or it cannot be ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// Who plays, and since when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Played {
+    /// you, another caller, or a caller that has left.
+    pub by: String,
+    /// For how long.
+    pub seconds: u64,
+    /// What to do.
+    pub next: String,
 }
 
 /// How a link is.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::core::{
-    status::{Busy, DataModelStatus, StudioStatus},
+    status::{Busy, DataModelStatus, Played, StudioStatus},
     sync::{Change, ChangeResult, Direction, Receipt, Rejected},
 };
 
@@ -214,14 +214,19 @@ impl fmt::Display for Status {
             if !studio.held.is_empty() {
                 writeln!(f, "  left alone until somebody decides: {}", studio.held.join(", "))?;
             }
+            if let Some(Played { by, seconds, next }) = &studio.played {
+                writeln!(f, "  played by {by} for {seconds} s; next: {next}")?;
+            }
             let plays = studio.data_models.len() > 1;
             for DataModelStatus { target, link, player, busy } in &studio.data_models {
                 if plays {
                     let of = player.as_ref().map_or(String::new(), |player| format!(" of {player}"));
                     writeln!(f, "  target {target}{of}: {}", word(link))?;
                 }
-                if let Some(Busy { tool, call, seconds, queued }) = busy {
-                    writeln!(f, "  {tool} (call {call}) runs for {seconds} s; {queued} change(s) wait for it")?;
+                if let Some(Busy { tool, call, seconds, queued, cannot_end: _, next }) = busy {
+                    write!(f, "  {tool} (call {call}) runs for {seconds} s; {queued} change(s) wait for it")?;
+                    next.iter().try_for_each(|next| write!(f, "; next: {next}"))?;
+                    writeln!(f)?;
                 }
             }
         }

@@ -194,14 +194,14 @@ pub struct GetStudioModeArgs {
     pub target: Option<Target>,
 }
 
-/// Start a play test, or stop it. Done when Studio's DataModels report it. Anyone may stop; only one caller plays at a time.
+/// Start, stop or restart a play test. Done when Studio's DataModels report it. Anyone may stop; only one caller plays at a time.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StartStopPlayArgs {
     /// Which Studio, if several
     #[serde(default)]
     pub studio: Option<String>,
-    /// start_play: with a player; run_server: without; stop: back to edit mode
+    /// start_play: with a player; run_server: without; stop: to edit mode; restart: stop, start again
     pub mode: PlayMode,
     /// Your id for this change; the same id again answers the same and runs nothing
     #[serde(default, skip_serializing)]

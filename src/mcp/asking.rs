@@ -6,7 +6,7 @@ use rmcp::{
     RoleServer,
     model::{
         ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
-        ProtocolVersion, ServerRequest,
+        InputRequest, InputRequiredResult, InputResponses, ProtocolVersion, ServerRequest,
     },
     service::{ElicitationMode, PeerRequestOptions, RequestContext},
 };
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backend::Backend;
 use crate::core::{
+    error::ToolError,
     review::{Choice, Face, Review, ReviewAnswer, ReviewAsk, name_of},
     sync::{Change, Direction},
     text::for_terminal,
@@ -22,6 +23,8 @@ use crate::core::{
 
 /// Up to so many changes each has a choice of its own; more are chosen about together.
 const EACH: usize = 12;
+/// The name of the only question of a call.
+const QUESTION: &str = "review";
 /// How many changes the message names.
 const NAMED: usize = 30;
 
@@ -52,8 +55,43 @@ impl Asking {
 
 /// The client says that it can show a form, in a protocol in which a server may ask.
 pub(super) fn can_ask(context: &RequestContext<RoleServer>) -> bool {
-    let newer = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-    !newer && context.peer.supported_elicitation_modes().contains(&ElicitationMode::Form)
+    !is_newer(context) && context.peer.supported_elicitation_modes().contains(&ElicitationMode::Form)
+}
+
+/// The client says that it can show a form and call again, in a protocol in which a server may not ask.
+pub(super) fn can_call_again(context: &RequestContext<RoleServer>) -> bool {
+    let elicitation = context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
+    is_newer(context) && elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+}
+
+fn is_newer(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+}
+
+/// What such a client is answered: what to ask, and what to say with the answer.
+pub(super) fn input_required(review: &Review, state: String) -> InputRequiredResult {
+    let request = InputRequest::Elicitation(ElicitRequest::new(form(review)));
+    InputRequiredResult::new(Some([(QUESTION.to_owned(), request)].into()), Some(state))
+}
+
+/// What it says then. `None`: not a word about the question.
+///
+/// # Errors
+/// It is no answer to a form; the text names the field.
+pub(super) fn read_input(review: &Review, said: Option<&InputResponses>) -> Result<Option<ReviewAsk>, ToolError> {
+    let Some(said) = said.and_then(|said| said.get(QUESTION)) else { return Ok(None) };
+    let result: ElicitResult = serde_json::from_value(said.clone())
+        .map_err(|error| ToolError::bad_arguments(format!("`inputResponses.{QUESTION}`: {error}")))?;
+    Ok(Some(ask_of(review, read(review, &result))))
+}
+
+/// What is told to the bridge.
+fn ask_of(review: &Review, answer: Option<ReviewAnswer>) -> ReviewAsk {
+    let review = review.id.clone();
+    match answer {
+        Some(answer) => ReviewAsk::Answer { review, by: Face::Agent, answer },
+        None => ReviewAsk::Withdraw(review),
+    }
 }
 
 async fn ask(review: Arc<Review>, backend: Arc<Backend>, peer: rmcp::Peer<RoleServer>, over: CancellationToken) {
@@ -72,17 +110,12 @@ async fn ask(review: Arc<Review>, backend: Arc<Backend>, peer: rmcp::Peer<RoleSe
             None
         }
     };
-    let id = review.id.clone();
     let said = match answer {
         Some(ClientResult::ElicitResult(result)) => read(&review, &result),
         _ => None,
     };
-    let ask = match said {
-        Some(answer) => ReviewAsk::Answer { review: id, by: Face::Agent, answer },
-        None => ReviewAsk::Withdraw(id),
-    };
     // Too late, or the server stops: the call itself says how it ended.
-    let _ = backend.review(ask).await;
+    let _ = backend.review(ask_of(&review, said)).await;
 }
 
 /// What a client shows.

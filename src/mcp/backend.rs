@@ -54,6 +54,8 @@ pub struct ProgressSink {
     pub is_seen: bool,
     /// The caller can ask a person.
     pub asks: bool,
+    /// It does so between two calls, so nothing waits for the answer.
+    pub calls_again: bool,
 }
 
 impl Backend {

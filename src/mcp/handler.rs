@@ -15,15 +15,16 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use super::{
-    asking::{Asking, can_ask},
+    asking::{Asking, can_ask, can_call_again, input_required, read_input},
     backend::{Backend, ProgressSink},
     caller::Caller,
     error::error_result,
     messages::unreadable,
-    tools::{Answered, Tool, catalogue},
+    parked::{self, Parked},
+    tools::{Answered, Running, Tool, catalogue},
 };
 use crate::{
-    core::{error::ToolError, text::for_terminal},
+    core::{error::ToolError, review::Review, text::for_terminal},
     studio::{Progress, Report},
 };
 
@@ -87,13 +88,14 @@ pub struct McpHandler {
     backend: BackendCell,
     tools: Arc<Vec<Tool>>,
     caller: Arc<Caller>,
+    parked: Arc<Parked>,
 }
 
 impl McpHandler {
     /// A server on this backend.
     pub fn new(backend: BackendCell) -> Self {
         let caller = Caller::new(backend.clone());
-        Self { backend, tools: Arc::new(catalogue()), caller }
+        Self { backend, tools: Arc::new(catalogue()), caller, parked: Arc::default() }
     }
 
     /// The same server for another client.
@@ -101,23 +103,21 @@ impl McpHandler {
         Self { caller: Caller::new(self.backend.clone()), ..self.clone() }
     }
 
-    async fn call(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
-        let Some(tool) = self.tools.iter().find(|tool| tool.name == request.name) else {
-            let names: Vec<&str> = self.tools.iter().map(|tool| tool.name).collect();
-            let text = format!("there is no tool {:?}; there are: {}", request.name, names.join(", "));
-            return error_result(&ToolError::bad_arguments(text));
+    async fn call(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResponse {
+        let begun = match &request.request_state {
+            Some(state) => self.go_on(state, &request).await,
+            None => self.begin(&request, context).map(Begun::Runs),
         };
-        let args = Value::Object(request.arguments.unwrap_or_default());
-        let (to, reports) = mpsc::unbounded_channel();
-        let work = async {
-            let backend = self.backend.get().await?.of(self.caller.id, name_of(context));
-            // A client that sees no progress gives up after a minute, so its call may not take longer.
-            let (is_seen, asks) = (context.meta.get_progress_token().is_some(), can_ask(context));
-            let sink = (is_seen || asks).then_some(ProgressSink { to, is_seen, asks });
-            (tool.run)(backend, args, sink).await
+        let (mut work, mut reports) = match begun {
+            Ok(Begun::Runs(begun)) => begun,
+            Ok(Begun::Asks(response)) => return response,
+            Err(error) => return error_result(&error).into(),
         };
         let outcome = tokio::select! {
-            outcome = self.attended(work, reports, context) => outcome,
+            end = self.attended(&mut work, &mut reports, context) => match end {
+                End::Of(outcome) => outcome,
+                End::Asks(review) => return self.ask_back(request, work, reports, review),
+            },
             // Dropping the work takes the call back, all the way to the plugin.
             () = context.ct.cancelled() => Err(ToolError::cancelled()),
         };
@@ -125,11 +125,85 @@ impl McpHandler {
             Ok(Answered { structure, text }) => {
                 let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
                 result.structured_content = Some(structure);
-                result
+                result.into()
             }
-            Err(error) => error_result(&error),
+            Err(error) => error_result(&error).into(),
         }
     }
+
+    /// A tool begins its work.
+    fn begin(&self, request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Result<Work, ToolError> {
+        let Some(at) = self.tools.iter().position(|tool| tool.name == request.name) else {
+            let names: Vec<&str> = self.tools.iter().map(|tool| tool.name).collect();
+            let text = format!("there is no tool {:?}; there are: {}", request.name, names.join(", "));
+            return Err(ToolError::bad_arguments(text));
+        };
+        let args = Value::Object(request.arguments.clone().unwrap_or_default());
+        let (to, reports) = mpsc::unbounded_channel();
+        // A client that sees no progress gives up after a minute, so its call may not take longer.
+        let (is_seen, calls_again) = (context.meta.get_progress_token().is_some(), can_call_again(context));
+        let asks = calls_again || can_ask(context);
+        let sink = (is_seen || asks).then_some(ProgressSink { to, is_seen, asks, calls_again });
+        let (cell, tools, owner) = (self.backend.clone(), Arc::clone(&self.tools), self.caller.id);
+        let name = name_of(context);
+        let work: Running = Box::pin(async move {
+            let backend = cell.get().await?.of(owner, name);
+            (tools[at].run)(backend, args, sink).await
+        });
+        Ok((work, reports))
+    }
+
+    /// A client calls again, with what it was asked for: the call that it made first goes on.
+    async fn go_on(&self, state: &str, request: &CallToolRequestParams) -> Result<Begun, ToolError> {
+        let call = self.parked.take(state, request)?;
+        match read_input(&call.review, request.input_responses.as_ref()) {
+            Ok(Some(answer)) => {
+                // Too late, or the server stops: the call itself says how it ended.
+                let _ = self.backend.get().await?.review(answer).await;
+                Ok(Begun::Runs((call.work, call.reports)))
+            }
+            Ok(None) => {
+                let review = Arc::clone(&call.review);
+                Ok(Begun::Asks(input_required(&review, self.parked.put(call)).into()))
+            }
+            Err(error) => {
+                self.parked.put_back(state, call);
+                Err(error)
+            }
+        }
+    }
+
+    /// The call waits for what its client is to ask.
+    fn ask_back(
+        &self,
+        request: CallToolRequestParams,
+        work: Running,
+        reports: mpsc::UnboundedReceiver<Report>,
+        review: Arc<Review>,
+    ) -> CallToolResponse {
+        let asked = Arc::clone(&review);
+        let call = parked::Call::new((request.name.into_owned(), request.arguments), work, reports, review);
+        input_required(&asked, self.parked.put(call)).into()
+    }
+}
+
+/// A tool at work, and what it reports meanwhile.
+type Work = (Running, mpsc::UnboundedReceiver<Report>);
+
+/// What a call comes to first.
+enum Begun {
+    /// It runs.
+    Runs(Work),
+    /// Its client has not said what it was asked.
+    Asks(CallToolResponse),
+}
+
+/// Why a call is not attended any longer.
+enum End {
+    /// It is over.
+    Of(Result<Answered, ToolError>),
+    /// Its client is to ask its person, and to call again.
+    Asks(Arc<Review>),
 }
 
 /// What the client calls itself.
@@ -166,13 +240,12 @@ impl Beat<'_> {
 
 impl McpHandler {
     /// Drive `work`; tell the client how far it is, and ask its person what is to be asked.
-    async fn attended<T>(
+    async fn attended(
         &self,
-        work: impl Future<Output = T>,
-        mut reports: mpsc::UnboundedReceiver<Report>,
+        work: &mut Running,
+        reports: &mut mpsc::UnboundedReceiver<Report>,
         context: &RequestContext<RoleServer>,
-    ) -> T {
-        tokio::pin!(work);
+    ) -> End {
         let mut still = tokio::time::interval_at(tokio::time::Instant::now() + STILL_RUNNING, STILL_RUNNING);
         let mut beat = Beat { context, furthest: 0.0, message: None };
         let mut asking: Option<Asking> = None;
@@ -185,11 +258,12 @@ impl McpHandler {
                         let backend = self.backend.get().await.ok();
                         asking = backend.map(|backend| Asking::about(review, backend, context));
                     }
+                    Report::Review(review) if can_call_again(context) => return End::Asks(review),
                     Report::Review(_) => {}
                     Report::ReviewOver => asking.iter().for_each(Asking::end),
                 },
                 () = until_ended(&mut asking) => asking = None,
-                outcome = &mut work => break outcome,
+                outcome = &mut *work => break outcome,
                 _ = still.tick() => beat.tell(None).await,
             }
         };
@@ -198,7 +272,7 @@ impl McpHandler {
             // The client is told that the form is of no use any more; one that does not listen is not waited for.
             let _ = tokio::time::timeout(LAST_WORD, asking.ended()).await;
         }
-        outcome
+        End::Of(outcome)
     }
 }
 
@@ -236,7 +310,7 @@ impl ServerHandler for McpHandler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        Ok(self.call(request, &context).await.into())
+        Ok(self.call(request, &context).await)
     }
 
     async fn on_custom_request(

@@ -12,6 +12,7 @@ mod handler;
 mod journal;
 mod messages;
 mod operations;
+mod parked;
 mod playing;
 mod printed;
 mod schema;

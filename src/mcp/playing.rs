@@ -48,9 +48,21 @@ pub(super) async fn start_stop_play(
     let ask = Ask::Play { mode: args.mode, owner: backend.hub.owner() };
     let call = Call { studio: args.studio, patience: PLAY_PATIENCE, ask, operation: claim };
     match backend.change(call, progress).await? {
-        Answer::Tool(Value::String(text)) => Ok(StudioMode { mode: text }),
-        Answer::Tool(response) => read_response(response),
+        Answer::Tool(response) => mode_of(response),
         _ => Err(wrong_answer("start_stop_play")),
+    }
+}
+
+/// What it came to.
+fn mode_of(response: Value) -> Result<StudioMode, ToolError> {
+    match response {
+        Value::String(mode) => Ok(StudioMode { mode }),
+        // Kept for a server that was killed, which alone would have known what came of it.
+        response if response.get("asked").is_some() && response.get("mode").is_none() => {
+            let why = "the server that asked for it ended before Studio's DataModels had reported";
+            Err(ToolError::outcome_unknown("Studio", why))
+        }
+        response => read_response(response),
     }
 }
 
@@ -71,5 +83,19 @@ pub(super) async fn run_script_in_play_mode(
     match backend.change(call, progress).await? {
         Answer::Tool(response) => run_code_answer(response),
         _ => Err(wrong_answer("run_script_in_play_mode")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn that_a_plugin_was_asked_is_no_mode() {
+        assert_eq!(mode_of(json!({ "mode": "play" })).expect("a mode").mode, "play");
+        assert_eq!(mode_of(json!("Play test started")).expect("a mode").mode, "Play test started");
+        let error = mode_of(json!({ "asked": "start_play" })).expect_err("nobody knows");
+        assert!(error.message.contains("before Studio's DataModels had reported"), "{error:?}");
     }
 }

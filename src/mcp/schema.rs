@@ -34,11 +34,14 @@ pub fn output<T: JsonSchema>() -> JsonObject {
     schema
 }
 
-/// Take the descriptions away: what is in an answer says by its name what it is, and every agent
-/// pays for the list.
+/// Take the descriptions away, and that no count is below 0: what is in an answer says by its name what it
+/// is, and every agent pays for the list.
 fn undescribe(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
+            if object.get("minimum").is_some_and(|least| *least == json!(0)) {
+                object.remove("minimum");
+            }
             if object.get("description").is_some_and(Value::is_string) {
                 object.remove("description");
             }

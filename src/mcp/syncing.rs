@@ -40,9 +40,9 @@ pub(super) async fn run_sync(
     for gone in paths.iter().flatten().filter(|path| is_gone(&backend, path)) {
         check_gone(&backend, studio.clone(), gone).await?;
     }
-    let is_seen = progress.as_ref().is_some_and(|sink| sink.is_seen);
+    let may_take_long = |sink: &ProgressSink| sink.is_seen || (sink.calls_again && mode == SyncMode::Manual);
     let asks = progress.as_ref().is_some_and(|sink| sink.asks);
-    let patience = if is_seen { REVIEW_PATIENCE } else { SYNC_PATIENCE };
+    let patience = if progress.as_ref().is_some_and(may_take_long) { REVIEW_PATIENCE } else { SYNC_PATIENCE };
     let args = sync::SyncArgs { mode, paths, overrides, allow_removals, asks, ..sync::SyncArgs::default() };
     run(&backend, Call { studio, patience, ask: Ask::Sync(args), operation: claim }, progress).await
 }

@@ -60,7 +60,8 @@ pub struct Answered {
     pub text: String,
 }
 
-type Running = Pin<Box<dyn Future<Output = Result<Answered, ToolError>> + Send>>;
+/// A tool at work.
+pub(super) type Running = Pin<Box<dyn Future<Output = Result<Answered, ToolError>> + Send>>;
 type Run = Box<dyn Fn(Arc<Backend>, Value, Option<ProgressSink>) -> Running + Send + Sync>;
 
 /// One tool.
@@ -124,7 +125,7 @@ pub fn catalogue() -> Vec<Tool> {
         Tool::new("get_console_output", "Studio's output", Kind::Read, get_console_output),
         Tool::new("get_call", "What became of a call", Kind::Read, get_call),
         Tool::new("get_studio_mode", "Studio's mode", Kind::Read, playing::get_studio_mode),
-        Tool::new("start_stop_play", "Start or stop a play test", Kind::Change, playing::start_stop_play),
+        Tool::new("start_stop_play", "Start, stop or restart a play test", Kind::Change, playing::start_stop_play),
         Tool::new("run_script_in_play_mode", "Run Luau in play mode", Kind::Change, playing::run_script_in_play_mode),
     ]
 }
@@ -134,7 +135,8 @@ async fn status(
     StatusArgs {}: StatusArgs,
     _progress: Option<ProgressSink>,
 ) -> Result<Status, ToolError> {
-    let Answer::Status { studios, waiting } = backend.call(None, STATUS_PATIENCE, Ask::Status, None).await? else {
+    let ask = Ask::Status(backend.hub.owner());
+    let Answer::Status { studios, waiting } = backend.call(None, STATUS_PATIENCE, ask, None).await? else {
         return Err(wrong_answer("status"));
     };
     let project = backend.session.project();

@@ -18,6 +18,7 @@ mod operations;
 mod pairing;
 mod parts;
 mod play;
+mod play_steps;
 mod recovery;
 mod review;
 mod rojo;
@@ -36,6 +37,8 @@ mod sync_undo_files;
 mod sync_undo_live;
 mod sync_undo_many;
 mod sync_undo_random;
+#[cfg(unix)] // a console of Windows is another process, and no small crate opens one
+mod terminal;
 mod transcript;
 mod trial;
 mod undo;

@@ -10,7 +10,7 @@ use crate::support::{Agent, BOUND, TestServer, Told, demo, save, until};
 
 impl Agent {
     /// Run code in a DataModel; its first value, or what was wrong.
-    async fn run_in(&self, target: &str, code: &str) -> Result<Value, Told> {
+    pub async fn run_in(&self, target: &str, code: &str) -> Result<Value, Told> {
         let told = self.call("run_code", json!({ "command": code, "target": target })).await;
         if told.is_error || told.structure["ok"] != json!(true) {
             return Err(told);
@@ -41,7 +41,7 @@ impl Agent {
 }
 
 /// A server with a Studio that plays.
-async fn playing(project: &std::path::Path, play: Play, targets: &[&str]) -> (TestServer, HeadlessStudio, Agent) {
+pub async fn playing(project: &std::path::Path, play: Play, targets: &[&str]) -> (TestServer, HeadlessStudio, Agent) {
     let server = TestServer::start(project).await;
     let studio = server.studio().await;
     studio.start_play(play).await.expect("a person presses Play");
@@ -50,7 +50,7 @@ async fn playing(project: &std::path::Path, play: Play, targets: &[&str]) -> (Te
     (server, studio, agent)
 }
 
-const MARK: &str = "workspace:SetAttribute('Mark', (workspace:GetAttribute('Mark') or 0) + 1)";
+pub const MARK: &str = "workspace:SetAttribute('Mark', (workspace:GetAttribute('Mark') or 0) + 1)";
 const READ: &str = "return workspace:GetAttribute('Mark')";
 
 async fn marks(studio: &HeadlessStudio, side: Side) -> Value {

@@ -67,7 +67,7 @@ async fn until_shown(studio: &HeadlessStudio, heading: &str) {
     until_window(studio, heading, &begins).await;
 }
 
-async fn reviews(agent: &Agent) -> Vec<Value> {
+pub async fn reviews(agent: &Agent) -> Vec<Value> {
     let (status, _, body) = agent.http("GET", "/api/mcp/reviews", &[], String::new()).await;
     assert_eq!(status, StatusCode::OK);
     let answer: Value = serde_json::from_slice(&body).expect("JSON");
@@ -79,14 +79,14 @@ async fn get(agent: &Agent, path: &str) -> (StatusCode, Value) {
     (status, serde_json::from_slice(&body).expect("JSON"))
 }
 
-async fn post(agent: &Agent, review: &Value, answer: &Value) -> (StatusCode, Value) {
+pub async fn post(agent: &Agent, review: &Value, answer: &Value) -> (StatusCode, Value) {
     let path = format!("/api/mcp/reviews/{}", review.as_str().expect("an id"));
     let (status, _, body) = agent.http("POST", &path, &[], answer.to_string()).await;
     (status, serde_json::from_slice(&body).expect("JSON"))
 }
 
 /// Wait for a review that somebody waits for.
-async fn asked(agent: &Agent) -> Value {
+pub async fn asked(agent: &Agent) -> Value {
     let waits = |review: &Value| review["state"] == "waiting" && review["standing"] == false;
     until("a person is asked", || async { reviews(agent).await.iter().any(waits) }).await;
     reviews(agent).await.into_iter().find(waits).expect("found a moment ago")

@@ -185,7 +185,8 @@ impl Caller {
 }
 
 async fn is_live(backend: &Backend, name: &str) -> bool {
-    let answer = backend.call(None, PATIENCE, Ask::Status, None).await.expect("status always answers");
+    let answer =
+        backend.call(None, PATIENCE, Ask::Status(backend.hub.owner()), None).await.expect("status always answers");
     let Answer::Status { studios, .. } = answer else { panic!("not a status") };
     studios.iter().any(|studio| studio.studio == name && matches!(studio.link, LinkStatus::Live))
 }

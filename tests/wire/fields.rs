@@ -81,10 +81,16 @@ fn small_frames_are_read_field_by_field() {
 #[test]
 fn what_a_play_server_says_of_its_clients_is_read_field_by_field() {
     let logical_id = LogicalId::from("9b1f0f3e-7a52-4a3d-8c11-d0a4b6c7e8f9");
-    let attach =
-        |role, player: &str| PluginFrame::Attach { logical_id: logical_id.clone(), role, player: player.into() };
-    assert_eq!(one("attach"), attach(None, "Player1"));
-    assert_eq!(one("attach_again"), attach(Target::client(2), "Player2"));
+    let attach = |role, player: &str, in_flight: &[&str]| PluginFrame::Attach {
+        logical_id: logical_id.clone(),
+        role,
+        player: player.into(),
+        in_flight: in_flight.iter().map(|id| RequestId::from(*id)).collect(),
+    };
+    assert_eq!(one("attach"), attach(None, "Player1", &[]));
+    assert_eq!(one("attach_again"), attach(Target::client(2), "Player2", &[]));
+    let busy = ["5f0c1a52-3d0e-4a3b-9f52-6f7a1b2c3d4e"];
+    assert_eq!(one("attach_busy"), attach(Target::client(2), "Player2", &busy));
     assert_eq!(one("detach"), PluginFrame::Detach { logical_id: logical_id.clone() });
     let printed = PluginFrame::RobloxLog { message: "from a client".into(), level: 0, logical_id: Some(logical_id) };
     assert_eq!(one("roblox_log_client"), printed);

@@ -38,9 +38,11 @@ fn written(frame: &PluginFrame) -> Map<String, Value> {
         PluginFrame::RobloxLog { message, level, logical_id } => {
             json!({ "type": "roblox_log", "message": message, "level": level, "logicalId": logical_id })
         }
-        PluginFrame::Attach { logical_id, role, player } => {
+        PluginFrame::Attach { logical_id, role, player, in_flight } => {
             let role = role.map_or_else(|| "client".to_owned(), |role| role.to_string());
-            json!({ "type": "attach", "logicalId": logical_id, "role": role, "player": player })
+            json!({
+                "type": "attach", "logicalId": logical_id, "role": role, "player": player, "inFlight": in_flight,
+            })
         }
         PluginFrame::Detach { logical_id } => json!({ "type": "detach", "logicalId": logical_id }),
         PluginFrame::Result(result) => {

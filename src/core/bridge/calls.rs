@@ -9,15 +9,14 @@ use super::{
     level0::{late_catch_up, read_relayed},
     operations::Ran,
     plan_parts::first_part,
-    play::late_play,
     runs::Stage,
     targets::Destination,
 };
 use crate::core::{
     calls::Moment,
     error::{ErrorCode, ToolError},
-    ids::{OperationId, RequestId, RunId},
-    protocol::{CancelReason, MAX_FRAME_BYTES, Notice, Outcome, PluginResult, Request, RequestBody, ServerFrame},
+    ids::{OperationId, RequestId},
+    protocol::{CancelReason, MAX_FRAME_BYTES, Outcome, PluginResult, Request, RequestBody},
     studios::{DataModel, StudioKey},
 };
 
@@ -26,8 +25,8 @@ impl Bridge {
         let Call { studio, patience, ask, operation } = call;
         let deadline = now + patience;
         match ask {
-            Ask::Status => {
-                let status = self.status(now);
+            Ask::Status(asker) => {
+                let status = self.status(now, asker);
                 self.settle(caller, Ok(status));
             }
             Ask::Review(ask) => self.review_asked(now, patience, caller, ask),
@@ -82,7 +81,7 @@ impl Bridge {
                 Some(error) => return self.finish(who, Err(error), Ran::Never),
                 None => return self.start_run(deadline, to.data_model.studio, id, who, args),
             },
-            Ask::Status | Ask::GetCall(_) | Ask::Review(_) | Ask::Play { .. } | Ask::PlayScript { .. } => {
+            Ask::Status(_) | Ask::GetCall(_) | Ask::Review(_) | Ask::Play { .. } | Ask::PlayScript { .. } => {
                 unreachable!("answered above")
             }
         };
@@ -96,7 +95,7 @@ impl Bridge {
             Waiter::Caller(caller) => self.settle(caller, outcome),
             Waiter::Operation(id) => self.operation_over(&id, outcome, ran),
             Waiter::Review(_) => {}
-            Waiter::Run(_) | Waiter::Probe { .. } => unreachable!("they are told otherwise"),
+            Waiter::Run(_) | Waiter::Probe { .. } | Waiter::Play(_) => unreachable!("they are told otherwise"),
         }
     }
 
@@ -144,6 +143,11 @@ impl Bridge {
                 self.finish(who, outcome, Ran::Known);
             }
             Waiter::Run(run) => self.run_result(now, &run, &request.body, result),
+            Waiter::Play(of) => {
+                if let Err(error) = self.read_answer(studio, &request.body, result) {
+                    self.play_step_failed(&of, &request.body, &error);
+                }
+            }
             Waiter::Review(_) => {}
             Waiter::Probe { newer } => self.probe_answered(studio, newer, from),
         }
@@ -195,6 +199,7 @@ impl Bridge {
         match (who, what) {
             (Waiter::Run(run), _) => self.run_failed(&run, error.clone()),
             (Waiter::Probe { newer }, _) => self.give_way(studio, newer),
+            (Waiter::Play(of), What::Request { request, .. }) => self.play_step_lost(&of, &request.body, error),
             (who, What::Request { request, sent: true, .. }) => {
                 self.late.insert(studio, request, operation_of(&who));
                 self.finish(who, Err(error.clone().ask_get_call(id.as_str())), Ran::Unknown);
@@ -207,7 +212,10 @@ impl Bridge {
                 self.finish(who, Err(error.not_sent()), Ran::Never);
             }
             (who, What::Play(_, Some(response))) => self.finish(who, Ok(Answer::Tool(response)), Ran::Known),
-            (who, What::Play(_, None)) => self.finish(who, Err(error.clone()), Ran::Unknown),
+            (who, What::Play(_, None)) => {
+                self.drop_steps(id);
+                self.finish(who, Err(error.clone()), Ran::Unknown);
+            }
             (who, What::Run(run)) if self.let_run_go(&run) => {
                 self.late.insert_run(studio, id.clone(), operation_of(&who));
                 self.finish(who, Err(error.clone().ask_get_call(id.as_str())), Ran::Unknown);
@@ -259,7 +267,7 @@ impl Bridge {
                 What::Run(run) => self.late_run(run, &name),
                 What::Review(_) => late_review(),
                 What::CatchUp(_) => late_catch_up(&name),
-                What::Play(goal, _) => late_play(&name, *goal),
+                What::Play(goal, _) => self.late_play(&id, &name, *goal),
             };
             self.lanes.give_up(studio, &id);
             self.fail_waiting(&id, waiting, &error);
@@ -276,14 +284,6 @@ impl Bridge {
         }
     }
 
-    /// Tell the plugin that a call's end is no longer waited for. `false`: it could not be told.
-    pub(super) fn cancel(&mut self, id: &RequestId, key: StudioKey, reason: CancelReason) -> bool {
-        let studio = self.studios.get(key).filter(|studio| studio.is_level1());
-        let Some(link) = studio.and_then(|studio| studio.link) else { return false };
-        self.send(link, ServerFrame::Notice(Notice::Cancel { request_id: id.clone(), reason }));
-        true
-    }
-
     pub(super) fn abandon(&mut self, caller: CallerId) {
         self.abandon_operation(caller);
         let given_up = self.calls.settle_where(|call| call.who == Waiter::Caller(caller));
@@ -297,31 +297,10 @@ impl Bridge {
                 What::Run(_) => {}
                 What::Review(review) => self.drop_review(&review, "the agent does not wait any more"),
                 What::Request { .. } | What::CatchUp(_) => self.lanes.give_up(studio, &id),
-                What::Play(..) => {}
+                What::Play(..) => self.drop_steps(&id),
             }
             self.settle(caller, Err(ToolError::cancelled()));
             self.tell_places(studio);
-        }
-    }
-
-    /// Drop the requests of a run that no longer counts; those already sent are cancelled.
-    pub(super) fn cancel_requests_of(&mut self, run: &RunId) {
-        let owner = Waiter::Run(run.clone());
-        for (id, Waiting { studio, what, .. }) in self.calls.settle_where(|call| call.who == owner) {
-            if matches!(what, What::Request { sent: true, .. }) {
-                self.cancel(&id, studio, CancelReason::Aborted);
-            } else {
-                self.lanes.give_up(studio, &id);
-            }
-        }
-    }
-
-    /// Nobody waits for it, but the plugin may still be at it.
-    pub(super) fn is_given_up(&self, waiting: &Waiting) -> bool {
-        match &waiting.who {
-            Waiter::Operation(id) => self.operations.is_given_up(id),
-            Waiter::Run(id) => self.is_run_given_up(id),
-            Waiter::Caller(_) | Waiter::Review(_) | Waiter::Probe { .. } => false,
         }
     }
 
@@ -355,7 +334,7 @@ pub(super) fn never_sent(studio: &str, why: &str) -> ToolError {
 fn operation_of(who: &Waiter) -> Option<OperationId> {
     match who {
         Waiter::Operation(id) => Some(id.clone()),
-        Waiter::Caller(_) | Waiter::Run(_) | Waiter::Review(_) | Waiter::Probe { .. } => None,
+        Waiter::Caller(_) | Waiter::Run(_) | Waiter::Review(_) | Waiter::Probe { .. } | Waiter::Play(_) => None,
     }
 }
 

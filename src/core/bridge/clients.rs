@@ -41,6 +41,19 @@ impl Bridge {
         self.send(link, ServerFrame::Notice(Notice::Attached { logical_id: id, role }));
     }
 
+    /// What a client runs holds up that client, and nobody else. (A server that comes after the one that asked
+    /// for it hears first that the play server runs it.)
+    pub(super) fn runs_in(&mut self, now: Moment, key: StudioKey, client: &LogicalId, in_flight: &[RequestId]) {
+        if self.studios.get(key).is_none_or(|studio| studio.clients.get(client).is_none()) {
+            return;
+        }
+        for id in in_flight {
+            if let Some(next) = self.lanes.runs_in(key, client, id, now) {
+                self.its_turn(now, key, &next);
+            }
+        }
+    }
+
     /// A client is gone: what was sent to it may have run.
     pub(super) fn detach(&mut self, now: Moment, key: StudioKey, id: &LogicalId) {
         let Some(studio) = self.studios.get_mut(key) else { return };

@@ -257,9 +257,12 @@ impl Bridge {
                 self.result_came(now, link, key, &id, Ok(result));
             }
             PluginFrame::Cancelled { request_id } => self.cancelled(now, key, &request_id),
-            PluginFrame::StillRunning { .. } => {}
+            PluginFrame::StillRunning { request_id } => self.lanes.cannot_end(key, &request_id),
             PluginFrame::Alive => self.drop_doubted(now, key),
-            PluginFrame::Attach { logical_id, role, player } => self.attach(link, key, logical_id, role, player),
+            PluginFrame::Attach { logical_id, role, player, in_flight } => {
+                self.attach(link, key, logical_id.clone(), role, player);
+                self.runs_in(now, key, &logical_id, &in_flight);
+            }
             PluginFrame::Detach { logical_id } => self.detach(now, key, &logical_id),
             PluginFrame::Taken { request_id: None, part } => self.tree_part_taken(link, key, part),
             PluginFrame::Taken { request_id: Some(id), part } => self.plan_part_taken(link, &id, part),
@@ -361,6 +364,7 @@ impl Bridge {
         let error = ToolError::shutting_down();
         let keys: Vec<StudioKey> = self.studios.iter().map(|studio| studio.key).collect();
         for key in keys {
+            self.cancel_all_of(key);
             self.fail_all_of(key, &error);
             self.forget_runs_of(key);
             let Some(studio) = self.studios.remove(key) else { continue };

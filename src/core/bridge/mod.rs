@@ -7,6 +7,7 @@
 mod acks;
 mod bases;
 mod calls;
+mod cancels;
 mod clients;
 mod copies;
 mod events;
@@ -18,6 +19,7 @@ mod operations;
 mod places;
 mod plan_parts;
 mod play;
+mod play_steps;
 mod read;
 mod review_faces;
 mod reviews;
@@ -135,8 +137,8 @@ pub enum Ask {
     Review(ReviewAsk),
     /// What became of a call, by the id of its request or operation. Settled at once.
     GetCall(String),
-    /// How things are. Needs no Studio and is settled at once.
-    Status,
+    /// How things are, for this caller. Needs no Studio and is settled at once.
+    Status(OwnerId),
 }
 
 /// What a call can come to.
@@ -235,6 +237,8 @@ enum Waiter {
     Review(ReviewId),
     /// All who call with the same id.
     Operation(OperationId),
+    /// A play call that takes several requests.
+    Play(RequestId),
     /// A newer window of the same place wants to know whether this one is alive.
     Probe {
         newer: StudioKey,
@@ -311,7 +315,7 @@ impl Bridge {
             Event::Shutdown => self.shutdown(),
         }
         self.end_answers();
-        self.play_turn();
+        self.play_turn(now);
         self.live_turn(now);
         std::mem::take(&mut self.effects)
     }

@@ -7,7 +7,6 @@ use super::{
     Answer, Ask, Bridge, CallerId, Effect, Waiter, Waiting, What,
     calls::{late_review, never_sent},
     level0::late_catch_up,
-    play::late_play,
 };
 use crate::core::{
     calls::Moment,
@@ -186,8 +185,9 @@ impl Bridge {
     }
 
     fn late_operation(&self, id: &OperationId) -> ToolError {
-        let waiting = self.operations.0.get(id).and_then(|active| self.calls.get(&active.request));
-        let Some((waiting, _)) = waiting else {
+        let request = self.operations.0.get(id).map(|active| &active.request);
+        let waiting = request.and_then(|request| Some((request, self.calls.get(request)?.0)));
+        let Some((request, waiting)) = waiting else {
             return never_sent("Studio", "its deadline passed before it could be noted that it was meant");
         };
         let name = self.name_of(waiting);
@@ -199,7 +199,7 @@ impl Bridge {
             What::Run(run) => self.late_run(run, &name).ask_get_call(id.as_str()),
             What::Review(_) => late_review(),
             What::CatchUp(_) => late_catch_up(&name),
-            What::Play(goal, _) => late_play(&name, *goal),
+            What::Play(goal, _) => self.late_play(request, &name, *goal),
         }
     }
 

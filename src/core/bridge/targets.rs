@@ -6,7 +6,8 @@ use crate::core::{
     choice::Window,
     console::Query,
     error::ToolError,
-    status::{DataModelStatus, StudioStatus},
+    play::{Holder, OwnerId},
+    status::{DataModelStatus, Played, StudioStatus},
     studios::{DataModel, StudioKey},
     targets::Target,
 };
@@ -27,7 +28,7 @@ impl Destination {
 }
 
 impl Bridge {
-    pub(super) fn status(&self, now: Moment) -> Answer {
+    pub(super) fn status(&self, now: Moment, asker: OwnerId) -> Answer {
         let status = |window: &Window<'_>| {
             let StudioStatus { data_models, .. } = window.status(now);
             let data_models = data_models.into_iter().zip(window.data_models());
@@ -38,6 +39,7 @@ impl Bridge {
                 busy: self.busy(now, &Destination::link(first.key).data_model),
                 paused: self.paused(first).map(str::to_owned),
                 review: self.review_status(first.key),
+                played: self.played(now, window.name, asker),
                 data_models: data_models.collect(),
                 ..window.status(now)
             }
@@ -45,6 +47,22 @@ impl Bridge {
         let studios = self.studios.windows().iter().map(status).collect();
         let waiting = self.calls.iter().filter(|(_, call)| matches!(call.who, Waiter::Caller(_))).count();
         Answer::Status { studios, waiting: waiting + self.operations.waiting() }
+    }
+
+    fn played(&self, now: Moment, studio: &str, asker: OwnerId) -> Option<Played> {
+        let Holder { owner, since, has_left } = self.leases.holder(studio)?;
+        let (by, next) = match (owner == asker, has_left) {
+            (true, _) => ("you", "end the test with start_stop_play, `mode` stop, when you are done"),
+            (false, true) => {
+                ("a caller that has left", "its hold ends within a minute, or with the test: anyone may stop it")
+            }
+            (false, false) => (
+                "another caller",
+                "use the test that runs; start_stop_play with `mode` stop ends it, for its caller too",
+            ),
+        };
+        let seconds = now.saturating_sub(since).as_secs();
+        Some(Played { by: by.to_owned(), seconds, next: next.to_owned() })
     }
 
     /// What a DataModel printed, from what is kept of it, even while its link is lost, and after its

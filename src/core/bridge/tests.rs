@@ -9,6 +9,7 @@ mod loss;
 mod model;
 mod operations;
 mod play;
+mod play_steps;
 mod reviews;
 mod runs;
 mod targets;
@@ -32,6 +33,7 @@ use crate::core::{
     error::{ErrorCode, ToolError},
     ids::{NodeId, RequestId},
     operations::Claim,
+    play::OwnerId,
     protocol::{Node, Patch, PatchOp, PluginFrame, TreePart},
     studios::LinkId,
     sync::{Begun, SyncArgs, SyncStatus},
@@ -211,7 +213,7 @@ impl Rig {
     }
 
     fn status(&mut self) -> Answer {
-        let (caller, out) = self.call(None, PATIENCE, Ask::Status);
+        let (caller, out) = self.call(None, PATIENCE, Ask::Status(OwnerId(1)));
         out.outcome(caller).clone().expect("status always answers")
     }
 

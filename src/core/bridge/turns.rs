@@ -6,7 +6,7 @@ use crate::core::{
     error::ToolError,
     ids::RequestId,
     lanes::Holder,
-    protocol::{Request, RequestBody, ServerFrame},
+    protocol::{Request, RequestBody, Role, ServerFrame},
     status::Busy,
     studios::{DataModel, StudioKey},
 };
@@ -86,10 +86,11 @@ impl Bridge {
     }
 
     /// Until when the callers wait.
-    fn patience_of(&self, waiting: &Waiting, deadline: Moment) -> Moment {
+    pub(super) fn patience_of(&self, waiting: &Waiting, deadline: Moment) -> Moment {
         match &waiting.who {
             Waiter::Operation(id) => self.operations.deadline(id).unwrap_or(deadline),
             Waiter::Run(id) => self.runs.get(id).map_or(deadline, |active| active.deadline),
+            Waiter::Play(of) => self.calls.get(of).map_or(deadline, |(call, until)| self.patience_of(call, until)),
             Waiter::Caller(_) | Waiter::Review(_) | Waiter::Probe { .. } => deadline,
         }
     }
@@ -97,9 +98,13 @@ impl Bridge {
     /// The plugin is done with a request; if it held the lane, it is the next one's turn.
     pub(super) fn leave_lane(&mut self, now: Moment, studio: StudioKey, id: &RequestId) {
         if let Some(next) = self.lanes.leave(studio, id, now) {
-            self.transmit(now, &next);
-            self.tell_places(studio);
+            self.its_turn(now, studio, &next);
         }
+    }
+
+    pub(super) fn its_turn(&mut self, now: Moment, studio: StudioKey, id: &RequestId) {
+        self.transmit(now, id);
+        self.tell_places(studio);
     }
 
     /// The deadlines of calls at level 0 end their turns, or one lost result would hold up all changes.
@@ -164,6 +169,7 @@ impl Bridge {
             Waiter::Caller(caller) => vec![*caller],
             Waiter::Run(run) => self.callers_of(run),
             Waiter::Operation(id) => self.operations.callers(id).collect(),
+            Waiter::Play(of) => self.calls.get(of).map(|(call, _)| self.callers(&call.who)).unwrap_or_default(),
             Waiter::Review(_) | Waiter::Probe { .. } => Vec::new(),
         }
     }
@@ -171,12 +177,30 @@ impl Bridge {
     /// What `status` says of a DataModel's lane.
     pub(super) fn busy(&self, now: Moment, data_model: &DataModel) -> Option<Busy> {
         let (holder, queued) = self.lanes.holder(data_model)?;
-        let call = self.operations.find(holder.request.as_str());
+        let operation = self.operations.find(holder.request.as_str());
+        let call = operation.map_or_else(|| holder.request.to_string(), |(operation, _, _)| operation.to_string());
+        let next = (queued > 0 || holder.cannot_end).then(|| self.next_of(data_model, holder, &call));
         Some(Busy {
             tool: holder.tool.clone(),
-            call: call.map_or_else(|| holder.request.to_string(), |(operation, _, _)| operation.to_string()),
+            call,
             seconds: now.saturating_sub(holder.since).as_secs(),
             queued,
+            cannot_end: holder.cannot_end,
+            next,
         })
+    }
+
+    /// What to do about a call that others wait for.
+    fn next_of(&self, data_model: &DataModel, holder: &Holder, call: &str) -> String {
+        let waits = self.calls.get(&holder.request).is_some_and(|(waiting, _)| !self.is_given_up(waiting));
+        let edits = self.studios.get(data_model.studio).is_none_or(|studio| studio.role() == Role::Edit);
+        let by_hand = if edits { "close the place in Studio and open it again" } else { "stop the play test" };
+        if holder.cannot_end {
+            format!("Studio cannot end its code: wait for it, or {by_hand}")
+        } else if waits {
+            format!("wait for it: `get_call` with id {call:?} says where it stands")
+        } else {
+            format!("nobody waits for it any more, and Studio was told to end it: wait for that, or {by_hand}")
+        }
     }
 }

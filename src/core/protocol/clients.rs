@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Deserializer};
 
-use crate::core::{ids::LogicalId, targets::Target};
+use crate::core::{
+    ids::{LogicalId, RequestId},
+    targets::Target,
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -12,6 +15,8 @@ pub(super) struct Attach {
     pub role: Option<Target>,
     #[serde(default)]
     pub player: String,
+    #[serde(default)]
+    pub in_flight: Vec<RequestId>,
 }
 
 #[derive(Deserialize)]

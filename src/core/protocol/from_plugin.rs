@@ -40,6 +40,8 @@ pub enum PluginFrame {
         role: Option<Target>,
         /// Whose client it is.
         player: String,
+        /// The requests that it still runs, if any.
+        in_flight: Vec<RequestId>,
     },
     /// A play client is gone.
     Detach {
@@ -195,8 +197,8 @@ impl PluginFrame {
                 Self::RobloxLog { message, level, logical_id }
             }
             "attach" => {
-                let Attach { logical_id, role, player } = read(kind, fields)?;
-                Self::Attach { logical_id, role, player }
+                let Attach { logical_id, role, player, in_flight } = read(kind, fields)?;
+                Self::Attach { logical_id, role, player, in_flight }
             }
             "detach" => Self::Detach { logical_id: read::<Detach>(kind, fields)?.logical_id },
             "cancelled" => Self::Cancelled { request_id: read::<Named>(kind, fields)?.request_id },

@@ -228,3 +228,101 @@ async fn a_manual_sync_over_http_is_answered_on_its_own_stream() {
     assert_eq!((&receipt["status"], &receipt["pushed"]), (&json!("success"), &json!(1)), "{receipt}");
     assert!(heard.contains(&json!("a person is asked in the agent's client (1 change)")), "{heard:?}");
 }
+
+/// A call in a protocol in which the server does not ask: the result, whatever it is.
+async fn call_again(agent: &Agent, more: Value) -> Value {
+    const PROTOCOL: &str = "2026-07-28";
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": PROTOCOL,
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "0" },
+        "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {} } },
+    });
+    let mut params = json!({ "name": "sync", "arguments": { "mode": "manual" }, "_meta": meta });
+    params.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    let headers = [
+        ("content-type", "application/json"),
+        ("mcp-protocol-version", PROTOCOL),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "sync"),
+    ];
+    let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }).to_string();
+    let (status, _, body) = agent.http("POST", "/mcp", &headers, body).await;
+    let text = String::from_utf8(body.to_vec()).expect("text");
+    assert_eq!(status, StatusCode::OK, "{text}");
+    let json = text.lines().find_map(|line| line.strip_prefix("data:")).unwrap_or(&text);
+    let answer: Value = serde_json::from_str(json).expect("JSON");
+    assert_eq!(answer.get("error"), None, "{answer}");
+    answer["result"].clone()
+}
+
+/// The answer to what `asked` asks: this for every change.
+fn input(asked: &Value, choice: &str) -> Value {
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let request = &asked["inputRequests"]["review"];
+    assert_eq!(request["method"], "elicitation/create", "{asked}");
+    let properties = request["params"]["requestedSchema"]["properties"].as_object().expect("properties");
+    let content: Value = properties.keys().map(|name| (name.clone(), json!(choice))).collect();
+    json!({
+        "requestState": asked["requestState"],
+        "inputResponses": { "review": { "action": "accept", "content": content } },
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_is_not_asked_during_a_call_is_answered_what_to_ask() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let studio = server.studio().await;
+    let agent = server.agent();
+    save(project.path(), CONFIG, MINE);
+    let asked = call_again(&agent, json!({})).await;
+    // A call without a word about it is asked again, one that is another call is told so.
+    let state = json!({ "requestState": asked["requestState"] });
+    let again = call_again(&agent, state.clone()).await;
+    let other = json!({ "requestState": again["requestState"], "arguments": { "mode": "standard" } });
+    let told = call_again(&agent, other).await;
+    assert_eq!(
+        (&told["isError"], &told["structuredContent"]["error"]["code"]),
+        (&json!(true), &json!("bad_arguments"))
+    );
+    let nonsense = json!({ "requestState": again["requestState"], "inputResponses": { "review": 5 } });
+    let told = call_again(&agent, nonsense).await;
+    assert!(told["content"][0]["text"].as_str().is_some_and(|text| text.contains("inputResponses.review")), "{told}");
+    let source = "return game.ReplicatedStorage.Shared.Config.Source";
+    assert_ne!(agent.eval(source).await, MINE, "nobody has answered");
+
+    let answer = input(&again, "push");
+    let receipt = call_again(&agent, answer.clone()).await["structuredContent"].clone();
+    assert_eq!((&receipt["status"], &receipt["pushed"]), (&json!("success"), &json!(1)), "{receipt}");
+    assert_eq!(agent.eval(source).await, MINE);
+    // Neither the same answer nor the first question counts once more.
+    for more in [answer, state] {
+        let told = call_again(&agent, more).await;
+        assert!(told["content"][0]["text"].as_str().is_some_and(|text| text.contains("answered before")), "{told}");
+    }
+    assert_eq!(studio.census().await.expect("it lives").data_models, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_calls_again_after_somebody_else_has_answered_is_told_what_came_of_it() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let _studio = server.studio().await;
+    let agent = server.agent();
+    save(project.path(), CONFIG, MINE);
+    let question = call_again(&agent, json!({})).await;
+    let review = asked(&agent).await;
+    let (status, _) = post(&agent, &review["id"], &json!({ "all": "push" })).await;
+    assert_eq!(status, StatusCode::OK);
+    let receipt = call_again(&agent, input(&question, "pull")).await["structuredContent"].clone();
+    assert_eq!((&receipt["status"], &receipt["pushed"]), (&json!("success"), &json!(1)), "{receipt}");
+    assert_eq!(super::read(project.path(), CONFIG), MINE);
+
+    // One that puts the question away has nothing changed.
+    save(project.path(), CONFIG, "return 'once more'\n");
+    let question = call_again(&agent, json!({})).await;
+    let declined =
+        json!({ "requestState": question["requestState"], "inputResponses": { "review": { "action": "decline" } } });
+    let receipt = call_again(&agent, declined).await["structuredContent"].clone();
+    assert_eq!(receipt["pushed"], 0, "{receipt}");
+}

@@ -341,3 +341,24 @@ fn a_lost_result_of_a_level_0_plugin_holds_up_changes_until_its_deadline_and_not
     assert_eq!(out.frames(link), [] as [Value; 0], "it may still run");
     assert_eq!(rig.pass(seconds(5)).of_type(link, "run_code").len(), 1);
 }
+
+#[test]
+fn what_was_never_sent_is_told_the_same_at_both_levels_when_its_studio_leaves() {
+    let mut told = Vec::new();
+    for hello in [hello0(11), hello("a", 11)] {
+        let mut rig = Rig::new();
+        let link = rig.link(&hello);
+        let (sent, _) = rig.call(None, PATIENCE, run_code());
+        let (queued, out) = rig.call(None, PATIENCE, run_code());
+        assert_eq!(out.frames(link), [] as [Value; 0]);
+        let out = if hello["protocol"] == json!(1) {
+            rig.say(link, &json!({"type": "bye", "reason": "Unloading"}))
+        } else {
+            rig.close(link)
+        };
+        assert!(out.error(sent).message.contains("may have run"), "{:?}", out.error(sent));
+        told.push(out.error(queued).clone());
+    }
+    assert_eq!((told[0].code, &told[0]), (ErrorCode::StudioLeft, &told[1]));
+    assert!(told[0].message.contains("did not run"), "{:?}", told[0]);
+}

@@ -249,7 +249,8 @@ fn c65_a_shutdown_settles_every_call_and_says_bye_before_it_closes() {
     for caller in callers {
         assert_eq!(out.code(caller), ErrorCode::OutcomeUnknown);
     }
-    assert_eq!(out.one(one), json!({"type": "bye", "reason": "the server is stopping"}));
+    let bye = json!({"type": "bye", "reason": "the server is stopping"});
+    assert_eq!(out.frames(one).last(), Some(&bye), "its call is ended first");
     assert_eq!(out.frames(two), [] as [Value; 0]);
     for link in [one, two, new] {
         assert_eq!(out.closed(link).as_deref(), Some("the server is stopping"));
@@ -259,6 +260,25 @@ fn c65_a_shutdown_settles_every_call_and_says_bye_before_it_closes() {
         assert_eq!(rig.close(link).0, []);
     }
     assert_eq!(rig.bridge.next_tick(), Moment::MAX);
+}
+
+#[test]
+fn c65_what_still_runs_when_the_server_stops_is_ended_but_no_plan_is() {
+    let mut rig = Rig::new();
+    let (link, foreign) = (rig.link(&hello("a", 11)), rig.link(&hello0(22)));
+    let reads = rig.call(Some("place:11"), PATIENCE, look()).1.one(link)["requestId"].clone();
+    let (changes, out) = rig.call(Some("place:11"), PATIENCE, run_code());
+    let runs = out.one(link)["requestId"].clone();
+    let (waits, _) = rig.call(Some("place:11"), PATIENCE, run_code());
+    rig.call(Some("place:22"), PATIENCE, look());
+    let out = rig.event(Event::Shutdown);
+    let cancel = |id: &Value| json!({"type": "cancel", "requestId": id, "reason": "shutdown"});
+    let bye = json!({"type": "bye", "reason": "the server is stopping"});
+    assert_eq!(out.frames(link), [cancel(&reads), cancel(&runs), bye], "once each, before the goodbye");
+    assert_eq!(out.frames(foreign), [] as [Value; 0], "it knows no cancel");
+    assert_eq!(out.code(changes), ErrorCode::OutcomeUnknown);
+    assert_eq!(out.code(waits), ErrorCode::Failed);
+    assert!(out.error(waits).message.contains("did not run"), "{:?}", out.error(waits));
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod callers;
 mod clients;
 mod ends;
 mod kept;
+mod play;
 mod plugin;
 mod random;
 mod reviews;
@@ -113,7 +114,7 @@ const ROWS: &[(usize, Row)] = &[
     (40, |r| Do::Cut(r.plugin())),
     (60, |r| Do::SeeClosed(r.below(8))),
     (20, |r| Do::NotSent(r.below(8))),
-    (200, |r| Do::Call { place: r.place(), ask: r.below(9), patience: r.time(60_000) }),
+    (200, |r| Do::Call { place: r.place(), ask: r.below(14), patience: r.time(60_000) }),
     (80, |r| Do::Change { number: r.below(15), otherwise: r.below(20) == 0, patience: r.time(60_000) }),
     (40, |r| Do::Abandon(r.below(8))),
     (160, |r| Do::Answer(r.below(10) > 0)),
@@ -144,7 +145,7 @@ fn any_do(random: &mut Random) -> Do {
 
 /// What belongs together, so that random orders get far: most of the time one thing.
 fn any_scene(random: &mut Random) -> Vec<Do> {
-    match random.below(17) {
+    match random.below(18) {
         0 => connects(random.plugin()),
         1 => works(random.plugin(), random.below(4)),
         2 => is_away(random.plugin(), random.time(16_000)),
@@ -152,6 +153,7 @@ fn any_scene(random: &mut Random) -> Vec<Do> {
         4 => outlasts_its_caller(random.plugin()),
         5 if random.below(4) == 0 => outlasts_its_server(random.plugin()),
         6 => works(PLAYS, 4 + random.below(3)),
+        7 => plays(random.below(4)),
         _ => vec![any_do(random)],
     }
 }
@@ -194,6 +196,24 @@ fn connects(plugin: usize) -> Vec<Do> {
     steps.extend((0..4).map(|_| Do::Serve(0)));
     steps.extend([Do::Read(plugin), Do::Answer(true), Do::Answer(true)]);
     steps
+}
+
+/// A play test of the first Studio: with a player or without, perhaps stopped or restarted before it is up,
+/// and again when it is.
+fn plays(how: usize) -> Vec<Do> {
+    let does = || [vec![Do::Read(0); 4], vec![Do::Finish(0, 0)], vec![Do::Serve(0); 5]].concat();
+    let press = |button: usize| {
+        let call = Do::Call { place: 1, ask: 9 + button, patience: 50_000 };
+        [vec![call], does()].concat()
+    };
+    let up = || {
+        let attached = [vec![Do::Serve(0); 4], vec![Do::Read(PLAYS); 4]].concat();
+        [connects(PLAYS), attached, vec![Do::Finish(PLAYS, 0)], vec![Do::Serve(0); 3]].concat()
+    };
+    let down = || [vec![Do::Bye(PLAYS)], vec![Do::Serve(0); 4], vec![Do::Reload(PLAYS), Do::SeeClosed(0)]].concat();
+    let before = if how >= 2 { press(how % 2 + 2) } else { Vec::new() };
+    let after = press(3 - how % 2);
+    [connects(0), press(how % 2), before, up(), after, down(), does(), up()].concat()
 }
 
 /// A call that reaches its plugin and may come back.
@@ -288,6 +308,19 @@ fn the_model_gets_calls_through_to_a_play_server_and_its_clients() {
     }
     world.end();
     assert_eq!(world.successes(), 3);
+}
+
+#[test]
+fn the_model_gets_play_tests_started_restarted_and_stopped() {
+    // Started and restarted; started and stopped; stopped before it is up.
+    for (how, through) in [(0, 2), (1, 2), (2, 1)] {
+        let mut world = World::new();
+        for step in plays(how) {
+            world.step(step);
+        }
+        world.end();
+        assert!(world.successes() >= through, "{how}: {} calls came through", world.successes());
+    }
 }
 
 #[test]

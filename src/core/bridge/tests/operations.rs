@@ -185,6 +185,15 @@ fn an_id_that_the_store_has_not_answered_for_when_the_server_stops_is_not_said_t
 }
 
 #[test]
+fn c62_what_an_operation_runs_goes_on_when_the_server_stops() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    let (caller, _) = rig.sent_change(link, "op", PATIENCE);
+    let out = rig.event(Event::Shutdown);
+    assert_eq!((out.kinds(link), out.code(caller)), (vec!["bye".to_owned()], ErrorCode::OutcomeUnknown));
+}
+
+#[test]
 fn c62_a_late_result_is_kept_and_given_to_whoever_asks_for_that_call() {
     let mut rig = Rig::new();
     let link = rig.link(&hello("a", 11));

@@ -217,6 +217,19 @@ fn a_comparison_that_fails_or_cannot_be_read_ends_the_run() {
 }
 
 #[test]
+fn a_server_that_stops_ends_a_comparison_and_no_plan() {
+    let mut ready = Ready::new();
+    let (_, _, compare) = ready.comparing();
+    let out = ready.rig.event(Event::Shutdown);
+    let cancel = json!({"type": "cancel", "requestId": compare, "reason": "shutdown"});
+    assert_eq!(out.of_type(ready.link, "cancel"), [cancel], "once");
+    let mut ready = Ready::new();
+    ready.planning(AFTER);
+    let out = ready.rig.event(Event::Shutdown);
+    assert_eq!(out.kinds(ready.link), ["bye"]);
+}
+
+#[test]
 fn a_plan_that_fails_or_is_too_large_moves_no_base() {
     let mut ready = Ready::new();
     let (caller, _, plan) = ready.planning(AFTER);

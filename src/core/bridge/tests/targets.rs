@@ -244,6 +244,25 @@ fn each_data_model_has_a_lane_of_its_own() {
 }
 
 #[test]
+fn what_an_earlier_server_asked_a_client_for_holds_up_that_client_alone() {
+    let (mut rig, _, server) = play();
+    let (_, out) = rig.run_in("client-1");
+    let runs = id_of(&out.one(server)).to_owned();
+    rig.restart();
+    let again = json!({"serverId": SERVER, "lastN": 1, "inFlight": [runs]});
+    let server = rig.link(&with(server_hello("server"), again));
+    rig.say(server, &with(attach("a", "client-1"), json!({"inFlight": [runs]})));
+    rig.say(server, &attach("b", "client-2"));
+    for target in ["server", "client-2"] {
+        assert_eq!(rig.run_in(target).1.of_type(server, "run_code").len(), 1, "{target} waits for nobody");
+    }
+    let (_, out) = rig.run_in("client-1");
+    assert_eq!(out.frames(server), [] as [Value; 0], "it runs one at a time");
+    let out = rig.say(server, &success(&runs, &json!(1)));
+    assert_eq!(out.of_type(server, "run_code")[0]["logicalId"], "a");
+}
+
+#[test]
 fn c61_a_call_to_a_client_comes_through_a_lost_link() {
     let (mut rig, _, server) = play();
     let (first, one) = rig.run_in("client-1");

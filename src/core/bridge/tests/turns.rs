@@ -84,12 +84,39 @@ fn a_caller_that_goes_or_whose_time_is_up_does_not_free_the_lane() {
     assert_eq!(second.frames(link), [] as [Value; 0]);
     let out = rig.event(Event::Abandon { caller: gone });
     assert_eq!(out.kinds(link), ["cancel"]);
+    let busy = Busy {
+        tool: "run_code".into(),
+        call: first.clone(),
+        seconds: 0,
+        queued: 1,
+        cannot_end: false,
+        next: Some(
+            "nobody waits for it any more, and Studio was told to end it: wait for that, or close the place in Studio \
+             and open it again"
+                .into(),
+        ),
+    };
+    assert_eq!(rig.busy(), Some(busy.clone()));
     let out = rig.say(link, &json!({"type": "stillRunning", "requestId": first}));
     assert_eq!(out.0, [], "it keeps the lane");
     rig.pass(seconds(3));
-    assert_eq!(rig.busy(), Some(Busy { tool: "run_code".into(), call: first.clone(), seconds: 3, queued: 1 }));
+    let next = "Studio cannot end its code: wait for it, or close the place in Studio and open it again";
+    let busy = Busy { seconds: 3, cannot_end: true, next: Some(next.into()), ..busy };
+    assert_eq!(rig.busy(), Some(busy));
     let out = rig.say(link, &json!({"type": "cancelled", "requestId": first}));
     assert_eq!(code(&out, link).len(), 1);
+}
+
+#[test]
+fn status_says_what_to_do_only_where_something_waits() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    let (_, out) = rig.run(seconds(20));
+    let first = id_of(&out.one(link));
+    assert_eq!(rig.busy().map(|busy| (busy.queued, busy.next)), Some((0, None)));
+    rig.run(seconds(20));
+    let next = format!("wait for it: `get_call` with id {first:?} says where it stands");
+    assert_eq!(rig.busy().map(|busy| (busy.queued, busy.next)), Some((1, Some(next))));
 }
 
 #[test]

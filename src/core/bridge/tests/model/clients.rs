@@ -36,12 +36,15 @@ impl Clients {
         id
     }
 
-    /// What the plugin says of them after a welcome.
-    pub fn announce(&self) -> impl Iterator<Item = Value> {
-        self.here.iter().map(|(id, role)| {
+    /// What the plugin says of them after a welcome, when these still run.
+    pub fn announce(&self, running: &[RequestId]) -> Vec<Value> {
+        let attach = |(id, role): &(LogicalId, Option<Target>)| {
             let role = role.map_or_else(|| "client".to_owned(), |role| role.to_string());
-            json!({"type": "attach", "logicalId": id, "role": role, "player": "someone"})
-        })
+            let its: Vec<&RequestId> =
+                running.iter().filter(|request| self.requests.get(*request) == Some(id)).collect();
+            json!({"type": "attach", "logicalId": id, "role": role, "player": "someone", "inFlight": its})
+        };
+        self.here.iter().map(attach).collect()
     }
 
     pub fn attached(&mut self, id: &LogicalId, role: Target) {
@@ -54,7 +57,7 @@ impl Clients {
     pub fn change(&mut self, which: usize) -> (Value, Vec<RequestId>) {
         if self.here.len() < 2 || which >= 4 {
             self.come();
-            return (self.announce().last().expect("one has come"), Vec::new());
+            return (self.announce(&[]).pop().expect("one has come"), Vec::new());
         }
         let (gone, _) = self.here.remove(which % self.here.len());
         let its = self.requests.iter().filter(|(_, client)| **client == gone).map(|(id, _)| id.clone()).collect();

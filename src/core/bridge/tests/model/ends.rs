@@ -79,8 +79,8 @@ impl World {
         let bridge = &self.rig.bridge;
         for studio in bridge.studios.iter().filter(|studio| studio.link.is_some()) {
             let key = studio.key;
-            // A person may think for as long as the caller waits.
-            let is_asked = |waiting: &Waiting| matches!(waiting.what, What::Review(_));
+            // A person may think for as long as the caller waits, and a play test may take as long to come.
+            let is_asked = |waiting: &Waiting| matches!(waiting.what, What::Review(_) | What::Play(..));
             let open = bridge.calls.iter().filter(|(_, waiting)| waiting.studio == key && !is_asked(waiting));
             let open: Vec<_> = open.collect();
             assert!(open.is_empty(), "{} is done, and these still wait: {open:?}", studio.name);

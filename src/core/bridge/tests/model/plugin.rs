@@ -12,6 +12,7 @@ use super::{
     PLAYS,
     clients::Clients,
     kept::BOOM,
+    play::{asked, starts},
     reviews::CHOICES,
 };
 use crate::core::{
@@ -126,7 +127,8 @@ impl Plugin {
                 }
                 self.welcomed = true;
                 self.shown.clear();
-                self.says.extend(self.clients.iter().flat_map(Clients::announce));
+                let running: Vec<RequestId> = self.running.iter().map(|(id, _)| id.clone()).collect();
+                self.says.extend(self.clients.iter().flat_map(|clients| clients.announce(&running)));
                 self.says.extend(self.pending.iter().map(|(_, result)| result.clone()));
             }
             ServerFrame::Notice(Notice::Heartbeat { timestamp }) => {
@@ -176,9 +178,7 @@ impl Plugin {
         };
         let together =
             |id: &RequestId| self.clients.as_ref().is_none_or(|clients| clients.are_together(id, &request.request_id));
-        // A new server cannot know in which client the call of an earlier one runs.
-        let known = |id: &RequestId| self.clients.is_none() || !self.older.contains(id);
-        let others = self.running.iter().filter(|(id, body)| changes(body) && known(id) && together(id));
+        let others = self.running.iter().filter(|(id, body)| changes(body) && together(id));
         // A plugin of level 0 may lose its turn at a deadline.
         let alone = !self.level1 || others.count() == 0;
         assert!(!changes(&request.body) || alone, "two changes at a time: {request:?}");
@@ -287,7 +287,7 @@ impl Plugin {
 fn changes(body: &RequestBody) -> bool {
     match body {
         RequestBody::Plan { .. } => true,
-        RequestBody::Tool { name, .. } => name == "run_code",
+        RequestBody::Tool { name, .. } => name == "run_code" || starts(body),
         RequestBody::Sync { .. } | RequestBody::GetScript { .. } | RequestBody::GetInstance { .. } => false,
     }
 }
@@ -297,6 +297,9 @@ fn answer(request: &RequestId, body: &RequestBody, which: usize) -> Value {
     match body {
         RequestBody::Tool { .. } if which == 3 => json!({"status": "error", "response": BOOM}),
         RequestBody::Tool { .. } if which == 5 => json!({"status": 7}),
+        RequestBody::Tool { name, args } if name == "start_stop_play" => {
+            json!({"status": "success", "response": asked(args, which)})
+        }
         RequestBody::Tool { args, .. } => json!({"status": "success", "response": args["caller"]}),
         RequestBody::GetScript { id, .. } => {
             let source = id.expect("a script is asked for by its id").0.to_string();

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::core::{
     ids::{ReviewId, RunId},
+    play::PlayMode,
     protocol::{Notice, PluginFrame, Request, ServerFrame},
 };
 
@@ -28,6 +29,8 @@ pub(super) struct World {
     pub(super) wanted: HashMap<CallerId, Value>,
     pub(super) kept: Kept,
     pub(super) runs: HashMap<RunId, CallerId>,
+    /// Which button each caller pressed, and in which place.
+    pub(super) pressed: HashMap<CallerId, (u64, PlayMode)>,
     /// Reviews that callers were offered.
     pub(super) offered: Vec<ReviewId>,
     /// Requests as they were first sent, and on which links.
@@ -51,6 +54,7 @@ impl World {
             wanted: HashMap::new(),
             kept: Kept::default(),
             runs: HashMap::new(),
+            pressed: HashMap::new(),
             offered: Vec::new(),
             sent: BTreeMap::new(),
             ran: HashSet::new(),
