@@ -1,5 +1,7 @@
 //! A run taken back: each kind of change, and what is held.
 
+mod several;
+
 use super::*;
 use crate::core::{
     journal::{Entry, Line, Seat},

@@ -121,20 +121,20 @@ impl Back<'_> {
 
     fn new_node(&self, lost: &Lost<'_>) -> Option<NewNode> {
         let Lost { line, key, name, text, .. } = lost;
-        let make = |path: &[String], name: &str, class: &str, side: Side, key: &InstanceKey| {
+        let make = |name: &str, class: &str, side: Side, key: &InstanceKey| {
             let source = if side.is_some() { Some(self.text(side)?.clone()) } else { None };
             let (name, class_name) = (name.to_owned(), class.to_owned());
             let properties = line.specified.get(key).cloned().unwrap_or_default();
-            Some(NewNode { id: self.new_id(path), name, class_name, source, properties, children: Vec::new() })
+            Some(NewNode { id: self.new_id(key), name, class_name, source, properties, children: Vec::new() })
         };
-        let mut top = make(&[], name, &line.class_name, *text, key)?;
+        let mut top = make(name, &line.class_name, *text, key)?;
         for (one, key) in line.below.iter().zip(line.keys_below(key)) {
             let (own, above) = one.path.split_last()?;
             let mut parent = &mut top;
             for step in above {
                 parent = parent.children.iter_mut().find(|child| child.name == *step)?;
             }
-            parent.children.push(make(&one.path, own, &one.class_name, one.studio_hash, &key)?);
+            parent.children.push(make(own, &one.class_name, one.studio_hash, &key)?);
         }
         Some(top)
     }

@@ -141,10 +141,10 @@ impl<'a> Back<'a> {
     }
 
     /// An id for what the tree does not have; the plugin forgets it at its next comparison.
-    pub fn new_id(&self, path: &[String]) -> NodeId {
+    pub fn new_id(&self, key: &InstanceKey) -> NodeId {
         let half = |salt: u8| {
             let mut hasher = DefaultHasher::new();
-            (salt, self.recalled.id, path).hash(&mut hasher);
+            (salt, self.recalled.id, key).hash(&mut hasher);
             u128::from(hasher.finish())
         };
         NodeId(half(1) << 64 | half(2) | 1)
