@@ -46,6 +46,22 @@ async fn what_was_made_in_studio_is_taken_back_though_its_file_was_saved_since()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_undo_leaves_a_script_alone_in_which_somebody_types_what_its_file_says() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let studio = server.studio().await;
+    let agent = server.agent();
+    save(project.path(), CONFIG, "return 'file'\n");
+    assert_eq!(agent.ask("sync", json!({})).await["pushed"], 1);
+    type_in(&studio, "Config", "return 'mine'\n").await;
+    let config = "game.ReplicatedStorage.Shared.Config";
+    studio.run(&format!("Headless.setDraft({config}, \"return 'file'\\n\")")).await.expect("typed");
+    let undone = agent.ask("undo", json!({})).await;
+    assert_ne!(undone["status"], "success", "{undone}");
+    assert_eq!(source(&agent, "Config").await, "return 'mine'\n", "what was saved in Studio stays there");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn several_deletions_come_back_with_one_undo() {
     let project = demo();
     let file = |name: &str| format!("src/shared/Parts/{name}.luau");
