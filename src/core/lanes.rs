@@ -208,6 +208,12 @@ impl Lanes {
         self.of(studio).map(|lane| &lane.holder)
     }
 
+    /// Behind which link this call holds a lane.
+    pub fn held_by(&self, request: &RequestId) -> Option<StudioKey> {
+        let mut lanes = self.lanes.iter();
+        lanes.find(|(_, lane)| lane.holder.request == *request).map(|(data_model, _)| data_model.studio)
+    }
+
     /// Who waits behind a link, with how many come before.
     pub fn queues(&self, studio: StudioKey) -> impl Iterator<Item = (usize, &RequestId)> {
         self.of(studio).flat_map(|lane| (1..).zip(lane.queue.iter().map(|place| &place.request)))

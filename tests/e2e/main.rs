@@ -30,6 +30,7 @@ mod sync;
 mod sync_at_once;
 mod sync_both_ways;
 mod sync_git;
+mod sync_later;
 mod sync_props;
 mod sync_pulled;
 mod sync_undo;

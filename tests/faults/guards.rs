@@ -1,6 +1,8 @@
 //! Something changes in the middle of a sync: the step is held until it has. Nothing that was not
 //! looked at is overwritten, whatever the mode.
 
+mod places;
+
 use rojo_mcp::{headless::HeadlessStudio, session::ServeSession};
 use serde_json::{Value, json};
 

@@ -246,6 +246,10 @@ impl Bridge {
                 self.call_off_plan(&id);
                 let error = ToolError::new(ErrorCode::TooLarge, text, "send less at a time");
                 self.fail(now, &id, error, Ran::Never);
+                // Its caller may have gone meanwhile; its turn is over all the same.
+                if let Some(studio) = self.lanes.held_by(&id) {
+                    self.leave_lane(now, studio, &id);
+                }
             }
             None => self.note(format!("a frame was too large to be sent: {text}")),
         }

@@ -74,6 +74,9 @@ impl Run {
                     }
                     _ => decision.drop_it("its text in Studio could not be kept, so it is left alone"),
                 }
+            } else if decision.change.disk_hash.is_some_and(|hash| texts.contains(&hash)) {
+                decision.drop_it("its text on disk could not be kept, so it is left alone");
+                is_over = false;
             }
         }
         if is_over {

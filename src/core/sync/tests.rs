@@ -3,6 +3,7 @@
 mod answered;
 mod extras;
 mod merges;
+mod promise;
 mod properties;
 mod runs;
 mod schedule;

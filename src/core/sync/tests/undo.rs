@@ -1,6 +1,7 @@
 //! A run taken back: each kind of change, and what is held.
 
 mod files;
+mod several;
 
 use super::*;
 use crate::core::{

@@ -110,7 +110,13 @@ pub(super) fn decide(
             result == ChangeResult::Done || (result == ChangeResult::Failed && line.properties.is_some())
         })
     };
-    lines.filter(is_meant).flat_map(|line| back.line(line)).collect()
+    let mut all: Vec<Decision> = lines.filter(is_meant).flat_map(|line| back.line(line)).collect();
+    // The journal has what the file holds also where only Studio goes back.
+    for decision in &mut all {
+        let view = decision.change.id.and_then(|id| views.get(&id));
+        decision.keeps.extend(view.and_then(|view| view.source.clone()));
+    }
+    all
 }
 
 /// Both sides are as they were before; only what counts as agreed is not.
