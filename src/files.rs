@@ -44,6 +44,9 @@ use crate::core::text::{ScriptText, TextHash};
 /// How long what was displaced should be held before [`Displaced::settle`].
 pub const KEEP_DISPLACED: std::time::Duration = std::time::Duration::from_secs(2);
 
+/// How often a text is written again whose folder went and came back.
+const KEEP_TRIES: u32 = 5;
+
 /// So often theirs and ours change places before we give up; each time needs another save of the
 /// same file within microseconds.
 const MAX_SWAPS: usize = 8;
@@ -248,7 +251,7 @@ impl Scratch {
     fn keep_as_file(&self, place: &Path, text: Option<&[u8]>) {
         let kept = kept_name(place);
         let moved = fs_rename(&self.0, &kept).or_else(|error| match text {
-            Some(text) if error.kind() == io::ErrorKind::NotFound => exchange::write_new(&kept, text, None),
+            Some(text) if error.kind() == io::ErrorKind::NotFound => write_kept(&kept, text),
             _ => Err(error),
         });
         tell_kept(place, &kept, moved);
@@ -266,12 +269,26 @@ fn kept_name(place: &Path) -> PathBuf {
     place.with_file_name(name)
 }
 
+/// Write what is kept. Its folder may go and come back at any moment, as with a switch of branches.
+fn write_kept(kept: &Path, text: &[u8]) -> io::Result<()> {
+    let write = || exchange::write_new(kept, text, None);
+    let came_back = |error: &io::Error| {
+        error.kind() == io::ErrorKind::NotFound && kept.parent().is_some_and(|folder| folder.exists())
+    };
+    (0..KEEP_TRIES).fold(write(), |wrote, _| match wrote {
+        Err(error) if came_back(&error) => write(),
+        other => other,
+    })
+}
+
 /// Say what has become of a text that somebody saved to `place` while we replaced it.
 fn tell_kept(place: &Path, kept: &Path, outcome: io::Result<()>) {
     match outcome {
         Ok(()) => log::warn!("a text that was saved to {} meanwhile is kept in {}", place.display(), kept.display()),
         // Whoever removed the folder after that save has removed the text with it.
-        Err(_) if place.parent().is_some_and(|folder| !folder.exists()) => {
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound || place.parent().is_some_and(|folder| !folder.exists()) =>
+        {
             log::info!("{} was saved by another program and then removed with its folder", place.display());
         }
         Err(error) => log::error!("a text that was saved to {} could not be kept: {error}", place.display()),

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use super::{KEEP_DISPLACED, Means, Scratch, Swap, exchange, kept_name, read_all, tell_kept};
+use super::{KEEP_DISPLACED, Means, Scratch, Swap, exchange, kept_name, read_all, tell_kept, write_kept};
 
 /// What a write displaced. Dropped, it is settled.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Drop for Displaced {
             log::warn!("{} was written by another program while it was replaced; its text stays", self.place.display());
         } else if fs::read(&self.place).map_or(true, |now| now != late) {
             let kept = kept_name(&self.place);
-            tell_kept(&self.place, &kept, exchange::write_new(&kept, &late, None));
+            tell_kept(&self.place, &kept, write_kept(&kept, &late));
         }
     }
 }

@@ -120,9 +120,10 @@ async fn two_places_one_after_the_other_share_nothing_that_was_agreed() {
     drop(first);
     server.until_live(0).await;
 
-    // The other place has the text that was old in the first one, and here it may be anybody's.
+    // The other place has a text that was never agreed here and that no file had: it may be anybody's.
     let second = headless_of(server.port, old_place.clone(), 22);
     server.until_live(1).await;
+    type_in(&second, "Config", "return 'mine'\n").await;
     let before = source(&agent, "Config").await;
     let left = agent.ask("sync", json!({})).await;
     assert_eq!((&left["pushed"], &left["unresolved"]), (&json!(0), &json!(1)), "{left}");
