@@ -178,8 +178,8 @@ async fn a_file_that_was_saved_before_it_is_written_keeps_its_text() {
                 save(place.project.path(), CONFIG, "return 'saved meanwhile'\n");
             })
             .await;
-        // Where it is all or nothing, the files are looked at before anything changes.
-        let status = if mode == "fastfail" { "fastfail_unresolved" } else { "error" };
+        // The files are looked at before anything changes.
+        let status = if mode == "fastfail" { "fastfail_unresolved" } else { "rejected" };
         assert_eq!((&receipt["status"], &receipt["pulled"]), (&json!(status), &json!(0)), "{mode}: {receipt}");
         assert_eq!(line(&receipt, "ReplicatedStorage.Shared.Config")["result"], "moved_on", "{receipt}");
         assert_eq!(place.read(CONFIG), "return 'saved meanwhile'\n");
