@@ -1,6 +1,9 @@
 //! The MCP server as rmcp asks for it; the same for every connection and for stdio.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -86,7 +89,8 @@ impl BackendCell {
 #[derive(Clone)]
 pub struct McpHandler {
     backend: BackendCell,
-    tools: Arc<Vec<Tool>>,
+    /// Made when an agent first asks.
+    tools: Arc<LazyLock<Vec<Tool>>>,
     caller: Arc<Caller>,
     parked: Arc<Parked>,
 }
@@ -95,7 +99,7 @@ impl McpHandler {
     /// A server on this backend.
     pub fn new(backend: BackendCell) -> Self {
         let caller = Caller::new(backend.clone());
-        Self { backend, tools: Arc::new(catalogue()), caller, parked: Arc::default() }
+        Self { backend, tools: Arc::new(LazyLock::new(catalogue)), caller, parked: Arc::default() }
     }
 
     /// The same server for another client.
