@@ -132,7 +132,10 @@ impl Git {
             ("GIT_PAGER", "cat".as_ref()),
         ];
         command.envs(environment).args(["--no-pager", "--literal-pathspecs"]);
-        SETTINGS.iter().for_each(|setting| _ = command.args(["-c", setting]));
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        no_window(&mut command);
         command
             .args(arguments)
             .current_dir(folder)
@@ -163,6 +166,16 @@ impl Git {
         String::from_utf8(bytes.ok()?.ok()?).ok()
     }
 }
+
+/// An agent's program that has no console would see one open for a moment, each time.
+#[cfg(windows)]
+fn no_window(command: &mut Command) {
+    const CREATE_NO_WINDOW: u32 = 0x0800_0000;
+    std::os::windows::process::CommandExt::creation_flags(command, CREATE_NO_WINDOW);
+}
+
+#[cfg(not(windows))]
+fn no_window(_: &mut Command) {}
 
 fn forms(asked: &Asked) -> impl Iterator<Item = TextHash> {
     std::iter::once(asked.version.hash).chain(asked.forms.iter().copied())
