@@ -89,20 +89,19 @@ impl Back<'_> {
             },
             false => None,
         };
+        let (key, from) = line.key.as_ref().and_then(|key| Some((key.clone(), key.split_last()?.1)))?;
         let (name, class) = (was.name.clone(), line.class_name.clone());
         let old = was.parent.child(&name, &class);
-        let write = FileWrite::Move { path: path.clone(), base, folder, name, class, text: Some(text.clone()) };
+        let (path, text) = (path.clone(), Some(text.clone()));
+        let write = FileWrite::Move { path, base, folder, was: from.clone(), name, class, text };
         let direction = if in_studio.is_some() { Direction::Merge } else { Direction::Pull };
         change.studio_hash = line.studio.1;
         let change = change.planned(direction, PatchType::Rename);
         let mut decision = Decision::new(change).writes(write).at(parent, &was.name);
         decision.op = in_studio;
-        decision.was = self
-            .agreement
-            .parent(id)
-            .zip(line.key.as_ref()?.split_last())
-            .map(|(parent, (_, name, _))| Place { parent, name });
-        let decision = decision.restores(Restored::At(line.key.clone()?), None, Some(base));
+        decision.was = self.agreement.parent(id).map(|parent| Place { parent, name: from });
+        let decision = decision.then(Then::Moved { from: key.clone(), to: old.clone() });
+        let decision = decision.restores(Restored::At(key), None, Some(base));
         Some(decision.restores(Restored::At(old), line.base, Some(base)))
     }
 
