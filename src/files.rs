@@ -275,9 +275,17 @@ fn kept_name(place: &Path) -> PathBuf {
 
 /// Write what is kept. Its folder may go and come back at any moment, as with a switch of branches.
 fn write_kept(kept: &Path, text: &[u8]) -> io::Result<()> {
+    write_kept_or_look(kept, text, &mut || {})
+}
+
+/// The same, with what a test may do before it is looked whether the folder is there again.
+fn write_kept_or_look(kept: &Path, text: &[u8], before_look: &mut dyn FnMut()) -> io::Result<()> {
     let write = || exchange::write_new(kept, text, None);
-    let came_back = |error: &io::Error| {
-        error.kind() == io::ErrorKind::NotFound && kept.parent().is_some_and(|folder| folder.exists())
+    let mut came_back = |error: &io::Error| {
+        error.kind() == io::ErrorKind::NotFound && {
+            before_look();
+            kept.parent().is_some_and(|folder| folder.exists())
+        }
     };
     (0..KEEP_TRIES).fold(write(), |wrote, _| match wrote {
         Err(error) if came_back(&error) => write(),

@@ -33,7 +33,7 @@ pub(super) fn is_same(old: &Path, new: &Path) -> bool {
     matches!((old.canonicalize(), new.canonicalize()), (Ok(old), Ok(new)) if old == new)
 }
 
-fn by_way_of_a_scratch(old: &Path, new: &Path) -> io::Result<()> {
+pub(super) fn by_way_of_a_scratch(old: &Path, new: &Path) -> io::Result<()> {
     let between = old.with_file_name(scratch_name(old));
     fs_rename(old, &between)?;
     let moved = rename_to_new(&between, new);
