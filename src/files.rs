@@ -10,11 +10,13 @@
 //! displaced is held open for a moment, though it has no name any more: an editor may have the file
 //! open too, and still write into it.
 
+mod beside;
 pub(crate) mod displaced;
 mod exchange;
 mod folders;
 mod lines;
 mod make;
+mod moved;
 mod names;
 mod place;
 mod remove;
@@ -30,9 +32,8 @@ use std::{
 
 pub use displaced::Displaced;
 pub use folders::{check_move_folder, move_folder};
-pub use make::{
-    check_create, check_create_all, check_held, check_move, create, create_all, create_folder, create_init, move_to,
-};
+pub use make::{check_create, check_create_all, check_held, create, create_all, create_folder, create_init};
+pub use moved::{Moved, NewName, check_move, move_to};
 pub use names::{NameError, ScriptFile, check_name};
 pub use place::{Rules, Sources};
 pub use remove::{Removed, removable, remove, remove_empty_folder, restore};
@@ -80,6 +81,9 @@ pub enum WriteError {
     /// Something stands there already, perhaps in other letters.
     #[error("{} exists already", .0.display())]
     Exists(PathBuf),
+    /// It says more of several instances of one name.
+    #[error("{} is of several instances of one name", .0.display())]
+    Shared(PathBuf),
     /// It lies in a folder that was made for other things, which it would be lost with.
     #[error("{} is no work of that sync", .0.display())]
     Holds(PathBuf),
@@ -271,9 +275,17 @@ fn kept_name(place: &Path) -> PathBuf {
 
 /// Write what is kept. Its folder may go and come back at any moment, as with a switch of branches.
 fn write_kept(kept: &Path, text: &[u8]) -> io::Result<()> {
+    write_kept_or_look(kept, text, &mut || {})
+}
+
+/// The same, with what a test may do before it is looked whether the folder is there again.
+fn write_kept_or_look(kept: &Path, text: &[u8], before_look: &mut dyn FnMut()) -> io::Result<()> {
     let write = || exchange::write_new(kept, text, None);
-    let came_back = |error: &io::Error| {
-        error.kind() == io::ErrorKind::NotFound && kept.parent().is_some_and(|folder| folder.exists())
+    let mut came_back = |error: &io::Error| {
+        error.kind() == io::ErrorKind::NotFound && {
+            before_look();
+            kept.parent().is_some_and(|folder| folder.exists())
+        }
     };
     (0..KEEP_TRIES).fold(write(), |wrote, _| match wrote {
         Err(error) if came_back(&error) => write(),

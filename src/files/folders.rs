@@ -14,21 +14,26 @@ use super::{Sources, WriteError, fs_rename, names, place::scratch_name};
 /// It may not have that name, or something else has it already. The disk is as it was.
 pub fn move_folder(sources: &Sources, path: &Path, (folder, name): (&Path, &str)) -> Result<PathBuf, WriteError> {
     let (old, new) = places(sources, path, (folder, name))?;
-    match rename_to_new(&old, &new) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_same(&old, &new) => {
-            by_way_of_a_scratch(&old, &new).map_err(|error| WriteError::io(&new, error))?;
-        }
-        other => other.map_err(|error| WriteError::io(&new, error))?,
-    }
+    give_name(&old, &new).map_err(|error| WriteError::io(&new, error))?;
     Ok(new)
 }
 
-/// Both are one folder: this file system does not tell letters apart by their size.
-fn is_same(old: &Path, new: &Path) -> bool {
+/// The file or folder `old` gets the name `new`, which nothing else may have.
+pub(super) fn give_name(old: &Path, new: &Path) -> io::Result<()> {
+    match rename_to_new(old, new) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_same(old, new) => {
+            by_way_of_a_scratch(old, new)
+        }
+        other => other,
+    }
+}
+
+/// Both are one: this file system does not tell letters apart by their size.
+pub(super) fn is_same(old: &Path, new: &Path) -> bool {
     matches!((old.canonicalize(), new.canonicalize()), (Ok(old), Ok(new)) if old == new)
 }
 
-fn by_way_of_a_scratch(old: &Path, new: &Path) -> io::Result<()> {
+pub(super) fn by_way_of_a_scratch(old: &Path, new: &Path) -> io::Result<()> {
     let between = old.with_file_name(scratch_name(old));
     fs_rename(old, &between)?;
     let moved = rename_to_new(&between, new);

@@ -5,9 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    Displaced, Scratch, ScriptFile, Sources, WriteError, decide, exchange, lines, names, removable, remove, restore,
-};
+use super::{Scratch, ScriptFile, Sources, WriteError, decide, exchange, names};
 use crate::core::text::{ScriptText, TextHash};
 
 /// Make a script of that name in `folder`.
@@ -25,63 +23,6 @@ pub fn create(
     let path = free_place(sources, folder, name, kind)?;
     write_new(&path, text)?;
     Ok(path)
-}
-
-/// Give the script at `path`, which must hold the text `base`, another name or folder, and `text`.
-/// Its byte order mark and the endings of lines that stay are kept. Returns its new place, and what
-/// was removed: the new file is made before the old one goes.
-///
-/// # Errors
-/// As [`create`] and [`remove`]. Where only the latter fails, both files are there.
-pub fn move_to(
-    sources: &Sources,
-    path: &Path,
-    base: TextHash,
-    (folder, name, kind): (&Path, &str, ScriptFile),
-    text: &ScriptText,
-) -> Result<(PathBuf, Displaced), WriteError> {
-    let held = decide(&sources.file(path)?, base)?;
-    let (new, is_own) = place_of_moved(sources, path, (folder, name, kind))?;
-    let scratch = Scratch::write(&new, lines::render(&held, text).as_bytes(), None)?;
-    let place = || exchange::place_new(&scratch.0, &new).map_err(|error| WriteError::io(&new, error));
-    if is_own {
-        let removed = remove(sources, path, base)?;
-        place().or_else(|error| restore(sources, path, removed.held.as_bytes()).and(Err(error)))?;
-        return Ok((new, removed.displaced));
-    }
-    place()?;
-    let removed = remove(sources, path, base)?;
-    Ok((new, removed.displaced))
-}
-
-/// Whether [`move_to`] would find nothing in its way now.
-///
-/// # Errors
-/// What is in its way.
-pub fn check_move(
-    sources: &Sources,
-    path: &Path,
-    base: TextHash,
-    to: (&Path, &str, ScriptFile),
-) -> Result<(), WriteError> {
-    removable(sources, path, base)?;
-    place_of_moved(sources, path, to).map(drop)
-}
-
-/// Where the script at `path` goes, and whether nothing but its own file is in the way there: it gets
-/// the same name in letters of another size, say. Some file systems do not tell those apart, so then
-/// the old file goes first.
-fn place_of_moved(
-    sources: &Sources,
-    path: &Path,
-    (folder, name, kind): (&Path, &str, ScriptFile),
-) -> Result<(PathBuf, bool), WriteError> {
-    let stays = path.parent().is_some_and(|old| sources.folder(old).ok() == sources.folder(folder).ok());
-    let own = path.file_name().and_then(|own| own.to_str()).filter(|_| stays);
-    match free_place(sources, folder, name, kind) {
-        Err(WriteError::Exists(_)) if own.is_some() => Ok((free_place_but(sources, folder, (name, kind), own)?, true)),
-        free => Ok((free?, false)),
-    }
 }
 
 /// Make a script that others lie below: the `init` file of the folder `name` in `folder`, which is
@@ -223,21 +164,21 @@ pub fn check_held(sources: &Sources, path: &Path, base: TextHash) -> Result<(), 
 }
 
 fn free_place(sources: &Sources, folder: &Path, name: &str, kind: ScriptFile) -> Result<PathBuf, WriteError> {
-    free_place_but(sources, folder, (name, kind), None)
+    let file_name = names::file_name(name, kind)?;
+    free_place_but(sources, folder, (name, &file_name, kind), None)
 }
 
-/// The same where the file `own` is not in the way.
-fn free_place_but(
+/// Where a script called `name` finds its place as `file_name`. The file `own` is not in the way.
+pub(super) fn free_place_but(
     sources: &Sources,
     folder: &Path,
-    (name, kind): (&str, ScriptFile),
+    (name, file_name, kind): (&str, &str, ScriptFile),
     own: Option<&str>,
 ) -> Result<PathBuf, WriteError> {
-    let file_name = names::file_name(name, kind)?;
-    sources.reads_back(&folder.join(&file_name), name, kind)?;
+    sources.reads_back(&folder.join(file_name), name, kind)?;
     let folder = sources.folder(folder)?;
-    let path = folder.join(&file_name);
-    if names::is_taken_but(&folder, &file_name, name, own).map_err(|error| WriteError::io(&folder, error))? {
+    let path = folder.join(file_name);
+    if names::is_taken_but(&folder, file_name, name, own).map_err(|error| WriteError::io(&folder, error))? {
         return Err(WriteError::Exists(path));
     }
     Ok(path)

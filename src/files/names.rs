@@ -84,6 +84,19 @@ pub(super) fn init_name(kind: ScriptFile) -> String {
     format!("init{}", kind.ending())
 }
 
+/// The name of a file that was called `own` and whose instance `was`, and is called `name` now: what follows the
+/// name stays. `None`: its name does not begin with the instance's.
+pub(super) fn renamed(own: &str, was: &str, name: &str) -> Option<String> {
+    let ending = own.strip_prefix(was).filter(|ending| ending.starts_with('.'))?;
+    Some(format!("{name}{ending}"))
+}
+
+/// What follows the name in the name of a script's file.
+pub(super) fn is_script_ending(ending: &str) -> bool {
+    let script = [".luau", ".lua"].iter().find_map(|script| ending.strip_suffix(script));
+    script.is_some_and(|kind| kind.is_empty() || KINDS.contains(&kind))
+}
+
 /// Whether the new file would stand beside another of the same instance name, or one that differs
 /// in the size of letters only.
 pub(super) fn is_taken(folder: &Path, file_name: &str, name: &str) -> io::Result<bool> {
@@ -99,11 +112,7 @@ pub(super) fn is_taken_but(folder: &Path, file_name: &str, name: &str, own: Opti
             continue;
         }
         let other = other.to_string_lossy().to_lowercase();
-        let twin = other.strip_prefix(&name).is_some_and(|rest| {
-            rest.is_empty()
-                || KINDS.iter().any(|kind| [".lua", ".luau"].iter().any(|end| rest == format!("{kind}{end}")))
-                || [".lua", ".luau"].contains(&rest)
-        });
+        let twin = other.strip_prefix(&name).is_some_and(|rest| rest.is_empty() || is_script_ending(rest));
         if other == file_name || twin {
             return Ok(true);
         }

@@ -11,7 +11,7 @@ use crate::{
         ids::NodeId,
         sync::{FileWrite, Wrote},
     },
-    files::{self, Sources, WriteError},
+    files::{self, NewName, Sources, WriteError},
 };
 
 impl Worker {
@@ -46,8 +46,8 @@ impl Worker {
                     files::check_create(sources, &folder.join(within), name, script_file(class))?;
                 }
             }
-            FileWrite::Move { path, base, folder: within, name, class, .. } => {
-                let to = (&*folder.join(within), &**name, script_file(class));
+            FileWrite::Move { path, base, folder: within, was, name, class, .. } => {
+                let to = NewName { folder: &folder.join(within), was, name, kind: script_file(class) };
                 files::check_move(sources, &folder.join(path), *base, to)?;
             }
             FileWrite::MoveFolder { id, path, folder: within, name } => {
@@ -96,7 +96,8 @@ impl Worker {
 fn is_beside(gone: &Path, path: &Path) -> bool {
     let stem = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        name.trim_end_matches(".luau").trim_end_matches(".lua").to_owned()
+        let endings = [".luau", ".lua", ".meta.json", ".meta.jsonc"];
+        endings.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name).to_owned()
     };
     let folder = |path: &Path| path.parent().and_then(|folder| folder.canonicalize().ok());
     stem(gone) == stem(path) && folder(gone) == folder(path)

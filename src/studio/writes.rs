@@ -11,7 +11,7 @@ use crate::{
         sync::{Draft, FileWrite, Wrote},
         text::{ScriptText, TextHash},
     },
-    files::{self, Displaced, ScriptFile, WriteError},
+    files::{self, Displaced, Moved, NewName, ScriptFile, WriteError},
     session::ServeSession,
 };
 
@@ -95,8 +95,9 @@ impl Worker {
                 self.read_again(std::slice::from_ref(&path));
                 Ok(Wrote::Made(below(&folder, &path), None))
             }
-            FileWrite::Move { path, base, folder: within, name, class, text: Some(text) } => {
-                let to = (&*folder.join(within), &*name, script_file(&class));
+            FileWrite::Move { path, base, folder: within, was, name, class, text: Some(text) } => {
+                let (within, kind) = (folder.join(within), script_file(&class));
+                let to = NewName { folder: &within, was: &was, name: &name, kind };
                 self.move_file(&folder.join(path), base, to, &ScriptText::new(&text), batch)
             }
             FileWrite::Replace { text: None, .. }
@@ -139,13 +140,14 @@ impl Worker {
         &self,
         path: &Path,
         base: TextHash,
-        to: (&Path, &str, ScriptFile),
+        to: NewName<'_>,
         text: &ScriptText,
         batch: &mut Batch,
     ) -> Result<Wrote, WriteError> {
-        batch.written.extend([path.to_path_buf(), to.0.to_path_buf()]);
-        let (path, displaced) = files::move_to(&self.session.sources(), path, base, to, text)?;
+        batch.written.extend([path.to_path_buf(), to.folder.to_path_buf()]);
+        let Moved { path, displaced, beside } = files::move_to(&self.session.sources(), path, base, to, text)?;
         batch.displaced.push(displaced);
+        batch.written.extend(beside);
         let made = Wrote::Made(below(&self.session.project().folder, &path), Some(text.hash()));
         batch.written.push(path);
         Ok(made)

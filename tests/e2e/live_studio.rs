@@ -67,6 +67,47 @@ async fn what_is_made_renamed_and_moved_in_studio_becomes_renames_and_moves_its_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_says_more_of_a_script_goes_where_its_file_goes_and_comes_back() {
+    let meta = "{ \"attributes\": { \"level\": 3, \"kind\": \"file\" } }\n";
+    let project = demo();
+    save(project.path(), "src/shared/Config.meta.json", meta);
+    save(project.path(), "src/shared/Deep/Other.luau", "return 'other'\n");
+    let server = TestServer::start(project.path()).await;
+    let studio = server.live_studio(true).await;
+    let agent = server.agent();
+    until_equal(&agent).await;
+    let has = |path: &str| read(project.path(), &format!("src/shared/{path}.meta.json")).as_deref() == Some(meta);
+    let level = |path: &'static str| {
+        let code = format!("return game.ReplicatedStorage.Shared.{path}:GetAttribute('level')");
+        let agent = &agent;
+        async move { agent.eval(&code).await }
+    };
+    studio.run("game.ReplicatedStorage.Shared.Config.Name = 'Settings'").await.expect("renamed");
+    until("it has the new name", || async { has("Settings") && !has("Config") }).await;
+    until_equal(&agent).await;
+    assert_eq!(level("Settings").await, json!(3));
+
+    // What somebody changed in Studio since both had the same is still no file's to overwrite.
+    studio.run("game.ReplicatedStorage.Shared.Settings:SetAttribute('level', 5)").await.expect("set");
+    studio.run("local it = game.ReplicatedStorage.Shared.Settings it.Parent = it.Parent.Deep").await.expect("moved");
+    until("it is in the other folder", || async { has("Deep/Settings") && !has("Settings") }).await;
+    let left = agent.ask("sync", json!({})).await;
+    assert_eq!((&left["unresolved"], &left["total"], &left["pushed"]), (&json!(1), &json!(1), &json!(0)), "{left}");
+    assert_eq!(level("Deep.Settings").await, json!(5));
+
+    let undone = agent.ask("undo", json!({})).await;
+    assert_eq!(undone["status"], "success", "{undone}");
+    assert!(has("Settings") && !has("Deep/Settings"), "{undone}");
+    let left = agent.ask("sync", json!({})).await;
+    assert_eq!((&left["unresolved"], &left["total"]), (&json!(1), &json!(1)), "{left}");
+    assert_eq!(level("Settings").await, json!(5));
+    let undone = agent.ask("undo", json!({})).await;
+    assert_eq!(undone["status"], "success", "{undone}");
+    assert!(has("Config") && !has("Settings"), "{undone}");
+    assert_eq!(level("Config").await, json!(5));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_folder_that_a_project_file_names_is_not_renamed() {
     let project = demo();
     let server = TestServer::start(project.path()).await;

@@ -100,6 +100,56 @@ async fn a_rename_that_was_followed_is_taken_back_on_both_sides() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_renamed_twice_is_taken_back_twice_from_either_side() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let studio = server.live_studio(true).await;
+    let agent = server.agent();
+    let text = read(project.path(), CONFIG).expect("a text");
+    let at = |name: &str| format!("src/shared/{name}.luau");
+    studio.run(&format!("{SHARED}.Config:SetAttribute('Mark', 7)")).await.expect("marked");
+    let mark = async |name: &str| {
+        agent
+            .eval(&format!("local it = {SHARED}:FindFirstChild('{name}') return it ~= nil and it:GetAttribute('Mark')"))
+            .await
+    };
+    for (old, new) in [("Config", "Second"), ("Second", "Third")] {
+        studio.run(&format!("{SHARED}.{old}.Name = '{new}'")).await.expect("renamed");
+        until("the file follows", || async {
+            read(project.path(), &at(new)).is_some() && read(project.path(), &at(old)).is_none()
+        })
+        .await;
+        is_settled(&agent).await;
+    }
+    for (new, old) in [("Third", "Second"), ("Second", "Config")] {
+        let undone = agent.ask("undo", json!({})).await;
+        assert_eq!(undone["status"], "success", "{undone}");
+        assert_eq!((read(project.path(), &at(old)), read(project.path(), &at(new))), (Some(text.clone()), None));
+        assert_eq!((mark(old).await, mark(new).await), (json!(7), json!(false)));
+        is_settled(&agent).await;
+    }
+    for (old, new) in [("Config", "Second"), ("Second", "Third")] {
+        rename(&project.path().join(at(old)), &project.path().join(at(new)));
+        until("Studio follows", || async { mark(new).await == json!(7) }).await;
+        is_settled(&agent).await;
+    }
+    for (new, old) in [("Third", "Second"), ("Second", "Config")] {
+        let undone = agent.ask("undo", json!({})).await;
+        assert_eq!((&undone["status"], &undone["renamed"]), (&json!("success"), &json!(1)), "{undone}");
+        assert_eq!((mark(old).await, mark(new).await), (json!(7), json!(false)), "{undone}");
+    }
+    live_mode_has_caught_up(&studio, project.path(), "return 1\n").await;
+    assert_eq!(
+        (read(project.path(), &at("Third")), read(project.path(), CONFIG)),
+        (Some(text), None),
+        "nobody made it"
+    );
+    let again = agent.ask("sync", json!({})).await;
+    assert_eq!((&again["status"], &again["renamed"]), (&json!("success"), &json!(1)), "{again}");
+    assert_eq!(mark("Third").await, json!(7));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_was_moved_on_disk_is_taken_back_in_studio_and_nobody_made_it_there() {
     let project = demo();
     save(project.path(), "src/shared/Deep/Other.luau", "return 'other'\n");

@@ -76,12 +76,17 @@ fn try_follow(
     let folder = parent.and_then(folder_of).ok_or("what it stands below has no folder on disk")?;
     let (Some(key), Some(above)) = (agreement.key(id), view.parent) else { return Err(unknown) };
     let (class, old) = (view.class_name.clone(), view.subtree.as_ref().map(|node| node.name.clone()));
+    let Some(was) = old.clone() else { return Err(unknown) };
     let text = (base == hash).then(|| source.clone());
-    let write = FileWrite::Move { path: path.clone(), base, folder, name: name.clone(), class: class.clone(), text };
+    let (to, path) = (name.clone(), path.clone());
+    let write = FileWrite::Move { path, base, folder, was, name: to, class: class.clone(), text };
+    // Properties, where it has a file for them, and what was agreed of the text earlier.
+    let moved = agreement.key(at).map(|above| Then::Moved { from: key.clone(), to: above.child(name, &class) });
     let then = Then::At { parent: at, name: name.clone(), class, hash };
     let reason = Some(format!("it is {} in Studio now", now.path));
     let change = Change { reason, ..change.clone().planned(Direction::Pull, PatchType::Rename) };
-    let decision = Decision::new(change).writes(write).keeps(source).then(Then::Absent(key)).then(then).at(at, name);
+    let decision = Decision::new(change).writes(write).keeps(source).at(at, name);
+    let decision = moved.into_iter().chain([Then::Absent(key), then]).fold(decision, Decision::then);
     let decision = Decision { was: old.map(|name| Place { parent: above, name }), ..decision };
     Ok(if base == hash { decision } else { decision.needs(Needs::text(of.clone().into(), hash)) })
 }

@@ -26,8 +26,8 @@ pub enum FileWrite {
         /// Guard: what it must hold.
         base: TextHash,
     },
-    /// It gets another name or folder, and perhaps another text. The file at the new place is made
-    /// before the old one goes.
+    /// It gets another name or folder, and perhaps another text; its `.meta.json` goes along. The file at
+    /// the new place is made before the old one goes.
     Move {
         /// Relative to the project.
         path: String,
@@ -35,6 +35,8 @@ pub enum FileWrite {
         base: TextHash,
         /// Relative to the project.
         folder: String,
+        /// The instance's name until now.
+        was: String,
         /// The instance's name.
         name: String,
         /// Its class.

@@ -5,9 +5,9 @@ use super::*;
 impl Project {
     fn move_to(&self, base: &str, folder: &str, name: &str, text: &str) -> Result<PathBuf, WriteError> {
         let (folder, text) = (self.path(folder), ScriptText::new(text));
-        let to = (&*folder, name, ScriptFile::Module);
+        let to = NewName { folder: &folder, was: "Alpha", name, kind: ScriptFile::Module };
         let moved = move_to(&self.sources(), &self.path("src/Alpha.luau"), TextHash::of(base), to, &text);
-        moved.map(|(path, _)| path)
+        moved.map(|moved| moved.path)
     }
 }
 
@@ -20,6 +20,62 @@ fn a_file_that_moves_keeps_its_dress_and_leaves_nothing_behind() {
     assert!(path.ends_with("src/Deep/Beta.luau"), "{path:?}");
     assert_eq!(project.read("src/Deep/Beta.luau"), "\u{feff}local b\r\nreturn b\r\n");
     assert_eq!(project.names(), ["Deep"]);
+}
+
+#[test]
+fn what_says_more_of_a_script_goes_along_or_the_script_stays() {
+    let project = Project::new();
+    project.write("src/Deep/Other.luau", "");
+    project.write("src/Alpha.meta.json", "{}");
+    project.write("src/Alpha.meta.jsonc", "{ }");
+    project.move_to("return 1\n", "src/Deep", "Beta", "return 1\n").expect("moved");
+    assert_eq!(
+        (project.read("src/Deep/Beta.meta.json"), project.read("src/Deep/Beta.meta.jsonc")),
+        ("{}".into(), "{ }".into())
+    );
+    assert_eq!(project.names(), ["Deep"]);
+
+    project.write("src/Alpha.luau", "return 1\n");
+    project.write("src/Alpha.meta.json", "{}");
+    project.write("src/Beta.meta.json", "another's");
+    assert!(matches!(project.move_to("return 1\n", "src", "Beta", "return 1\n"), Err(WriteError::Exists(_))));
+    project.write("src/Gamma.rbxmx", "");
+    assert!(matches!(project.move_to("return 1\n", "src", "Gamma", "return 1\n"), Err(WriteError::Shared(_))));
+    project.write("src/Alpha.server.luau", "");
+    assert!(matches!(project.move_to("return 1\n", "src", "Delta", "return 1\n"), Err(WriteError::Shared(_))));
+    assert_eq!(
+        project.names(),
+        ["Alpha.luau", "Alpha.meta.json", "Alpha.server.luau", "Beta.meta.json", "Deep", "Gamma.rbxmx"]
+    );
+    assert_eq!(project.read("src/Beta.meta.json"), "another's");
+}
+
+#[test]
+fn a_file_that_is_saved_while_it_moves_stays_alone_and_what_lies_beside_it_comes_back() {
+    let project = Project::new();
+    project.write("src/Alpha.meta.json", "{}");
+    let (sources, alpha, src) = (project.sources(), project.path("src/Alpha.luau"), project.path("src"));
+    let one = moved::Move { before_remove: &mut || project.write("src/Alpha.luau", "saved") };
+    let to = NewName { folder: &src, was: "Alpha", name: "Beta", kind: ScriptFile::Module };
+    let moved = one.run(&sources, &alpha, TextHash::of("return 1\n"), to, &ScriptText::new("return 1\n"));
+    assert!(matches!(moved, Err(WriteError::Changed { .. })), "{moved:?}");
+    assert_eq!(
+        (project.names(), project.read("src/Alpha.luau")),
+        (vec!["Alpha.luau".into(), "Alpha.meta.json".into()], "saved".into())
+    );
+}
+
+#[test]
+fn how_the_name_of_a_file_ends_stays() {
+    for ending in [".lua", ".plugin.luau", ".legacy.lua", ".client.luau"] {
+        let project = Project::new();
+        project.write(&format!("src/Alpha{ending}"), "return 1\n");
+        let to = NewName { folder: &project.path("src"), was: "Alpha", name: "Beta", kind: ScriptFile::Server };
+        let path = project.path(&format!("src/Alpha{ending}"));
+        move_to(&project.sources(), &path, TextHash::of("return 1\n"), to, &ScriptText::new("return 1\n"))
+            .expect("moved");
+        assert_eq!(project.names(), ["Alpha.luau".to_owned(), format!("Beta{ending}")]);
+    }
 }
 
 #[test]
@@ -39,7 +95,7 @@ fn a_file_gets_its_name_in_letters_of_another_size() {
     let project = Project::new();
     project.write("src/Alpha.luau", "\u{feff}return 1\r\n");
     let check = |name: &str| {
-        let to = (&*project.path("src"), name, ScriptFile::Module);
+        let to = NewName { folder: &project.path("src"), was: "Alpha", name, kind: ScriptFile::Module };
         check_move(&project.sources(), &project.path("src/Alpha.luau"), TextHash::of("return 1\n"), to)
     };
     check("ALPHA").expect("only its own file is there");

@@ -20,6 +20,27 @@ impl Project {
 }
 
 #[test]
+fn what_is_kept_is_written_again_where_its_folder_comes_back() {
+    let project = Project::new();
+    let kept = project.path("src/Deep/Alpha.luau.kept-1");
+    let mut looks = 0;
+    let wrote = write_kept_or_look(&kept, b"saved", &mut || {
+        looks += 1;
+        fs::create_dir_all(project.path("src/Deep")).expect("made");
+    });
+    wrote.expect("kept");
+    assert_eq!((looks, project.read("src/Deep/Alpha.luau.kept-1")), (1, "saved".into()));
+    let gone = project.path("src/Gone/Alpha.luau.kept-1");
+    let error = write_kept_or_look(&gone, b"saved", &mut || looks += 1).expect_err("its folder is gone");
+    assert_eq!((error.kind(), looks, project.path("src/Gone").exists()), (io::ErrorKind::NotFound, 6, false));
+    let error = write_kept(&kept, b"another").expect_err("a name is used once");
+    assert_eq!(
+        (error.kind(), project.read("src/Deep/Alpha.luau.kept-1")),
+        (io::ErrorKind::AlreadyExists, "saved".into())
+    );
+}
+
+#[test]
 fn what_is_removed_is_handed_back_as_it_was() {
     let project = Project::new();
     assert!(matches!(project.remove("src/Alpha.luau", "older"), Err(WriteError::Changed { .. })));

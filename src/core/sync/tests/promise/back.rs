@@ -79,6 +79,36 @@ proptest! {
     }
 
     #[test]
+    fn what_was_renamed_again_and_again_goes_back_step_by_step_and_forward_again_at_once(
+        files in any_files(), moves in vec((any_name(), any_name()), 1..6),
+    ) {
+        let mut world = World::new(&files, 1);
+        let mut before = Vec::new();
+        // A name is one file's alone: what has another's is not renamed back over it.
+        let mut whose: BTreeMap<&str, &str> = files.keys().map(|name| (name.as_str(), name.as_str())).collect();
+        for (from, to) in moves {
+            let Some(one) = whose.get(from).copied().filter(|_| world.sides(0).0.contains_key(from)) else { continue };
+            if *whose.entry(to).or_insert(one) != one {
+                continue;
+            }
+            let ((_, studio), lines) = world.synced(&[Do::Move(from, to)]);
+            if lines.iter().any(|line| line.patch_type != PatchType::Rename) {
+                return Ok(());
+            }
+            before.extend((!lines.is_empty()).then_some(studio));
+        }
+        let after = world.sides(0);
+        for studio in before.iter().rev() {
+            let undone = world.undo(false);
+            prop_assert_eq!(undone.status, SyncStatus::Success, "{:#?}", undone);
+            prop_assert_eq!(&world.sides(0), &(after.0.clone(), studio.clone()));
+        }
+        prop_assert_eq!(world.undo(false).status, SyncStatus::Error, "nothing is left");
+        _ = world.synced(&[]);
+        prop_assert_eq!(world.sides(0), after);
+    }
+
+    #[test]
     fn what_moved_on_since_is_held_by_an_undo_and_the_rest_goes_back(
         files in any_files(), edits in vec(any_edit(), 1..9), later in vec((any_name(), proptest::bool::ANY), 0..3),
     ) {
