@@ -14,6 +14,9 @@ use crate::core::{
 /// How many characters of a script or output an answer carries; the rest is paged.
 pub const MAX_TEXT: usize = 24_000;
 
+/// What JSON puts around a printed line, about.
+const AROUND_A_LINE: usize = 32;
+
 /// How many changes of a receipt the text lists; the structure has as many.
 pub const MAX_CHANGES: usize = 100;
 
@@ -167,13 +170,13 @@ impl RunCode {
         let mut left = MAX_TEXT;
         let mut kept = Vec::new();
         for line in std::mem::take(&mut self.output) {
-            if line.text.len() > left {
+            if line.text.len() + AROUND_A_LINE > left {
                 self.truncated = true;
                 let text: String = line.text.chars().take(left).collect();
                 kept.push(Line { text, ..line });
                 break;
             }
-            left -= line.text.len();
+            left -= line.text.len() + AROUND_A_LINE;
             kept.push(line);
         }
         self.output = kept;

@@ -45,9 +45,7 @@ impl McpEndpoint {
     /// An endpoint for these tools.
     pub fn new(handler: &McpHandler) -> Self {
         let streams = CancellationToken::new();
-        let mut manager = LocalSessionManager::default();
-        manager.session_config.keep_alive = Some(SESSION_KEEP_ALIVE);
-        let manager = Arc::new(manager);
+        let manager = Arc::new(manager());
         let service = |sessions: bool| {
             // Host and Origin are checked for every route alike before a request comes here.
             let config = StreamableHttpServerConfig::default()
@@ -125,6 +123,13 @@ impl McpEndpoint {
     }
 }
 
+/// Keeps sessions for longer than rmcp does by itself, which is five minutes.
+fn manager() -> LocalSessionManager {
+    let mut manager = LocalSessionManager::default();
+    manager.session_config.keep_alive = Some(SESSION_KEEP_ALIVE);
+    manager
+}
+
 /// Its answer could not be told from that of the first.
 fn busy(id: Value) -> Response<Body> {
     NoMessage::invalid(id, "field `id`: a request with this id is under way in this session").answer()
@@ -147,4 +152,14 @@ async fn collect(request: Request<Incoming>) -> Result<(Request<Full<Bytes>>, En
     }
     let message = messages::read(&body).map_err(|none| none.answer())?;
     Ok((Request::from_parts(head, Full::new(body)), message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c67_a_session_outlives_a_working_day() {
+        assert!(manager().session_config.keep_alive.is_none_or(|kept| kept > Duration::from_secs(8 * 60 * 60)));
+    }
 }

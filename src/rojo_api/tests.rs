@@ -130,7 +130,7 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
 }
 
 async fn packet(socket: &mut WebSocketStream<TcpStream>) -> SocketPacket<'static> {
-    let message = tokio::time::timeout(Duration::from_secs(5), socket.next()).await.expect("within 5 s");
+    let message = tokio::time::timeout(Duration::from_secs(30), socket.next()).await.expect("within 30 s");
     match message.expect("the socket is open").expect("a frame") {
         Message::Binary(bytes) => decode(&bytes),
         other => panic!("expected a packet, got {other:?}"),
@@ -238,6 +238,48 @@ async fn a_client_that_stops_reading_is_cut_and_slows_nobody() {
     assert!(tokio::time::timeout(Duration::from_secs(20), rest).await.is_ok(), "its connection has ended");
     server.write("src/Alpha.luau", "return 'after'");
     packet(&mut reading).await;
+}
+
+/// The scripts in a packet that are new, and its version.
+async fn added(socket: &mut WebSocketStream<TcpStream>) -> (usize, u32) {
+    let SocketPacketBody::Messages(body) = packet(socket).await.body;
+    let added = body.messages.iter().flat_map(|message| message.added.values());
+    (added.filter(|instance| instance.class_name == "ModuleScript").count(), body.message_cursor)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn c23_thousands_of_scripts_reach_a_slow_client_whole_and_hold_up_nobody() {
+    const SCRIPTS: usize = 2_000;
+    let server = Server::start(&PLACE).await;
+    let (mut slow, mut quick) = (server.socket(0).await, server.socket(0).await);
+    let text = "-".repeat(4 << 10);
+    for number in 0..SCRIPTS {
+        let folder = server.folder.path().join(format!("away/d{}", number / 50));
+        fs::create_dir_all(&folder).expect("folders can be made");
+        fs::write(folder.join(format!("m{number}.luau")), format!("--{text}{number}")).expect("a file can be written");
+    }
+    fs::rename(server.folder.path().join("away"), server.folder.path().join("src/Moved")).expect("it is moved");
+    let mut seen = 0;
+    while seen < SCRIPTS {
+        let answer = server.get::<ServerInfoResponse>("/api/rojo");
+        tokio::time::timeout(Duration::from_secs(30), answer).await.expect("it answers throughout");
+        seen += added(&mut quick).await.0;
+    }
+    assert_eq!(seen, SCRIPTS, "each once");
+    // More than the sockets of the system hold, and no answer is waited for.
+    let mut newest = 0;
+    for round in 0..4 {
+        server.write("src/Alpha.luau", &format!("return '{round}{}'", "x".repeat(3 << 20)));
+        newest = added(&mut quick).await.1;
+    }
+
+    let (mut seen, mut cursor) = (0, 0);
+    while cursor < newest {
+        let (more, reached) = added(&mut slow).await;
+        assert!(reached > cursor, "in their order");
+        (seen, cursor) = (seen + more, reached);
+    }
+    assert_eq!((seen, cursor), (SCRIPTS, newest), "the slow one has missed nothing");
 }
 
 #[tokio::test]

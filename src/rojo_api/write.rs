@@ -94,7 +94,7 @@ fn write(api: &RojoApi, request: &WriteRequest) -> Outcome {
     }
     // The next edit is made to these texts.
     if !written.is_empty()
-        && let Err(error) = api.session.catch_up(Some(&written))
+        && let Err(error) = api.session.take_in(&written)
     {
         outcome.refused.push(error.to_string());
     }

@@ -40,6 +40,9 @@ pub(super) struct Board {
     /// The files in memory.
     pub files: memofs::InMemoryFs,
     pub plain: PlainScripts,
+    /// How often the thread has panicked.
+    #[cfg(test)]
+    pub panics: std::sync::atomic::AtomicUsize,
 }
 
 /// Owns the mirror and brings the tree up to it.
@@ -79,6 +82,8 @@ impl Engine {
             paths: broadcast::channel(256).0,
             files: mirror.fs.clone(),
             plain: mirror.plain.clone(),
+            #[cfg(test)]
+            panics: std::sync::atomic::AtomicUsize::default(),
         };
         Ok(Self { mirror, board: Arc::new(board), root_context, root_problem: None })
     }

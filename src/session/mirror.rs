@@ -30,7 +30,7 @@ pub(super) struct Changes {
     pub edited: HashMap<PathBuf, Vec<u8>>,
     /// A project file is among them.
     pub projects: bool,
-    /// With [`Trust::Doubt`]: what vanished, and may come back.
+    /// But with [`Trust::Exact`]: what vanished, and may come back.
     pub missing: Vec<PathBuf>,
     /// With [`Trust::Doubt`]: what was emptied just now, and is probably being written.
     pub busy: Vec<PathBuf>,
@@ -41,6 +41,8 @@ pub(super) struct Changes {
 pub(super) enum Trust {
     /// Now is now: somebody waits for exactly this.
     Exact,
+    /// The same, but what vanished is only noted, even of the paths asked for.
+    Patient,
     /// What vanished below the paths asked for, or was emptied just now, is only noted.
     Doubt,
 }

@@ -159,18 +159,34 @@ impl ServeSession {
     }
 
     /// Look at the given files and folders now (`None`: at all of the project), bring the tree up
-    /// to them and return its version. What was just saved is in it, and what was just removed is
-    /// not. Blocks; reads only what changed.
+    /// to them and return its version. What was just saved is in it, and what was removed is not;
+    /// what vanished a moment ago has that moment to come back. Blocks; reads only what changed.
     ///
     /// # Errors
     /// The session is dead.
     pub fn catch_up(&self, paths: Option<&[PathBuf]>) -> Result<u32, SessionError> {
+        let paths = paths.map(|paths| self.absolute(paths));
+        self.ask(|reply| Command::CatchUp { paths, reply })
+    }
+
+    /// The same for files that we have written or removed ourselves: at once, and nothing else is
+    /// looked at.
+    ///
+    /// # Errors
+    /// The session is dead.
+    pub fn take_in(&self, written: &[PathBuf]) -> Result<u32, SessionError> {
+        let written = self.absolute(written);
+        self.ask(|reply| Command::TakeIn { written, reply })
+    }
+
+    fn absolute(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
         let folder = self.project().folder.clone();
-        let absolute = |path: &PathBuf| disk::normal(&folder.join(path));
-        let paths = paths.map(|paths| paths.iter().map(absolute).collect());
+        paths.iter().map(|path| disk::normal(&folder.join(path))).collect()
+    }
+
+    fn ask(&self, command: impl FnOnce(Sender<u32>) -> Command) -> Result<u32, SessionError> {
         let (reply, answer) = bounded(1);
-        let command = Command::CatchUp { paths, reply };
-        let asked = self.commands.send(command).ok().and_then(|()| answer.recv().ok());
+        let asked = self.commands.send(command(reply)).ok().and_then(|()| answer.recv().ok());
         asked.ok_or_else(|| SessionError::Dead { reason: self.death() })
     }
 

@@ -141,12 +141,21 @@ impl Pending {
         replaced.into_iter().inspect(|path| _ = self.gone.remove(path)).collect()
     }
 
-    /// Everything, due or not.
-    pub fn take_all(&mut self) -> BTreeSet<PathBuf> {
+    /// Everything, due or not, but for what has vanished and may come back.
+    pub fn take_certain(&mut self) -> BTreeSet<PathBuf> {
         let mut all = std::mem::take(&mut self.ready);
         all.extend(std::mem::take(&mut self.busy).into_keys());
-        all.extend(std::mem::take(&mut self.gone).into_keys());
         all
+    }
+
+    /// Until when one of `paths` may come back. `None`: none of them is waited for.
+    pub fn gone_until(&self, paths: &[PathBuf]) -> Option<Instant> {
+        paths.iter().filter_map(|path| self.gone.get(path)).max().copied()
+    }
+
+    /// `paths` are not waited for any more.
+    pub fn forget(&mut self, paths: &[PathBuf]) {
+        paths.iter().for_each(|path| _ = self.gone.remove(path));
     }
 }
 

@@ -34,6 +34,8 @@ const PANIC_SPAN: Duration = Duration::from_secs(60);
 pub(super) enum Command {
     /// Look at these paths now (`None`: at everything), and tell the cursor when the tree is up to it.
     CatchUp { paths: Option<Vec<PathBuf>>, reply: Sender<u32> },
+    /// The same for what the server itself has just written, and for nothing else.
+    TakeIn { written: Vec<PathBuf>, reply: Sender<u32> },
     /// Say what a file at this path would be read as.
     WouldRead { path: PathBuf, reply: Sender<Result<ReadAs, String>> },
     /// Go wrong, as a bug would.
@@ -107,6 +109,8 @@ impl Run {
     }
 
     fn too_many_panics(&mut self) -> bool {
+        #[cfg(test)]
+        self.engine.board.panics.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         let now = clock::now();
         self.panics.push_back(now);
         self.panics.retain(|at| now.duration_since(*at) < PANIC_SPAN);
@@ -215,25 +219,59 @@ impl Run {
         apply(&mut self.engine, changes);
     }
 
+    fn catch_up(&mut self, paths: Option<&[PathBuf]>) {
+        while let Ok(signal) = self.signals.try_recv() {
+            self.note(&signal);
+        }
+        let certain = self.pending.take_certain();
+        let mirror = &mut self.engine.mirror;
+        let mut changes = match paths {
+            None => mirror.refresh_all(Trust::Patient),
+            Some(paths) => mirror.refresh(paths.iter().chain(&certain).map(PathBuf::as_path), Trust::Patient),
+        };
+        let missing = std::mem::take(&mut changes.missing);
+        let vanished: Vec<PathBuf> = missing.iter().filter(|path| !certain.contains(*path)).cloned().collect();
+        self.pending.doubt(vanished.clone(), Vec::new(), clock::now());
+        let replaced = self.pending.take_replaced(&changes.touched);
+        self.wait_for(&vanished);
+        self.pending.forget(&vanished);
+        let again = missing.into_iter().chain(replaced).chain(self.pending.take_certain());
+        let (gone, back): (Vec<PathBuf>, Vec<PathBuf>) = again.partition(|path| path.symlink_metadata().is_err());
+        changes.merge(self.engine.mirror.refresh(gone.iter().map(PathBuf::as_path), Trust::Exact));
+        changes.merge(self.engine.mirror.refresh(back.iter().map(PathBuf::as_path), Trust::Patient));
+        self.take_in(changes, Engine::apply);
+        if paths.is_none() {
+            self.is(Health::Live);
+        }
+    }
+
+    /// What vanished just now may be in the middle of a save: wait until it is there again, was replaced or
+    /// renamed, or has had its time.
+    fn wait_for(&mut self, vanished: &[PathBuf]) {
+        while let Some(until) = self.pending.gone_until(vanished) {
+            #[cfg(test)]
+            vanished.iter().for_each(|path| super::tests::looked_at(path));
+            let left = until.saturating_duration_since(clock::now());
+            match self.signals.recv_timeout(left) {
+                Ok(signal) => self.note(&signal),
+                Err(_) => return,
+            }
+            if left.is_zero() {
+                return;
+            }
+        }
+    }
+
     fn obey(&mut self, command: Command) {
         match command {
             Command::CatchUp { paths, reply } => {
-                while let Ok(signal) = self.signals.try_recv() {
-                    self.note(&signal);
-                }
-                let held = self.pending.take_all();
-                let whole = paths.is_none();
-                let changes = match paths {
-                    None => self.engine.mirror.refresh_all(Trust::Exact),
-                    Some(paths) => {
-                        let all = paths.iter().chain(&held).map(PathBuf::as_path);
-                        self.engine.mirror.refresh(all, Trust::Exact)
-                    }
-                };
+                self.catch_up(paths.as_deref());
+                let cursor = self.engine.board.state.read().cursor;
+                _ = reply.send(cursor); // the caller may have given up
+            }
+            Command::TakeIn { written, reply } => {
+                let changes = self.engine.mirror.refresh(written.iter().map(PathBuf::as_path), Trust::Exact);
                 self.engine.apply(changes);
-                if whole {
-                    self.is(Health::Live);
-                }
                 let cursor = self.engine.board.state.read().cursor;
                 _ = reply.send(cursor); // the caller may have given up
             }

@@ -67,9 +67,15 @@ impl Mirror {
             What::Nothing => seen.link.is_some() && self.is_script_file(path),
             What::File(_) => false,
         };
+        let vanished = matches!(seen.what, What::Nothing) && seen.link.is_none() && self.holds(path);
         match self.fit(path, seen) {
             Ok(Some((What::File(stamp), _))) => self.visit_file(path, stamp, within, reader, changes),
             Ok(Some((_, real))) => self.visit_folder(path, real, within, reader, changes),
+            Ok(None) if vanished && self.trust == Trust::Patient => {
+                #[cfg(test)]
+                super::tests::looked_at(path);
+                changes.missing.push(path.to_path_buf());
+            }
             Ok(None) => self.leave(path, changes),
             Err(problem) if is_kept => self.refuse(path, &problem),
             Err(problem) => {
@@ -171,7 +177,7 @@ impl Mirror {
         for child in self.unlisted(path, &listed) {
             match self.trust {
                 Trust::Exact => self.leave(&child, changes),
-                Trust::Doubt => changes.missing.push(child),
+                Trust::Patient | Trust::Doubt => changes.missing.push(child),
             }
         }
         for (name, seen) in listed {
@@ -207,7 +213,7 @@ impl Mirror {
         // Of what is in a new folder nothing was known.
         let held = !inside_new && self.holds(path);
         let contents = match contents {
-            Ok(contents) if held && self.trust == Trust::Exact => disk::read_written(path, contents),
+            Ok(contents) if held && self.trust != Trust::Doubt => disk::read_written(path, contents),
             contents => contents,
         };
         let (bytes, stamp) = match contents {

@@ -42,7 +42,7 @@ impl Worker {
 
     fn read_again(&self, written: &[PathBuf]) {
         if !written.is_empty()
-            && let Err(error) = self.session.catch_up(Some(written))
+            && let Err(error) = self.session.take_in(written)
         {
             log::error!("what a sync wrote could not be read again: {error}");
         }

@@ -1,8 +1,12 @@
 //! What the transport makes of messages that are none, of sessions, and of ids.
 
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
-use crate::support::{Agent, TestServer, demo, save, until};
+use crate::support::{Agent, BOUND, TestServer, demo, save, until};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const SESSION: &str = "mcp-session-id";
@@ -105,19 +109,69 @@ async fn wrong_params_are_not_an_unknown_method() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_is_not_there_is_not_found() {
+async fn c66_a_session_that_is_not_there_is_not_found_and_none_is_needed() {
     let project = demo();
-    let server = TestServer::start(project.path()).await;
+    let before = TestServer::start(project.path()).await;
+    let port = before.port;
+    let older = before.agent().open_session().await;
+    before.stop().await;
+    let server = TestServer::start_with(project.path(), rojo_mcp::store::Store::in_memory(), port).await;
     let agent = server.agent();
     let session = agent.open_session().await;
     let ping = rpc(json!(1), "ping", &json!({}));
     assert_eq!(agent.post(Some(&session), &ping).await.0, 200);
     let delete = async |session: &str| agent.http("DELETE", "/mcp", &[(SESSION, session)], "").await.0.as_u16();
     assert_eq!(delete(&session).await, 202);
-    for gone in [session.as_str(), "never-was"] {
+    for gone in [session.as_str(), older.as_str(), "never-was"] {
         assert_eq!(delete(gone).await, 404, "{gone}");
         assert_eq!(agent.http("GET", "/mcp", &[(SESSION, gone)], "").await.0, 404, "{gone}");
         assert_eq!(agent.post(Some(gone), &ping).await.0, 404, "{gone}");
+    }
+    let call = rpc(json!(2), "tools/call", &json!({ "name": "status", "arguments": {} }));
+    let (status, answer) = agent.post(None, &call).await;
+    assert_eq!(
+        (status, &answer["result"]["isError"]),
+        (200, &json!(false)),
+        "who keeps no session needs none: {answer}"
+    );
+}
+
+/// The head of an answer whose body may never end.
+async fn head(port: u16, request: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.expect("it listens");
+    stream.write_all(request.as_bytes()).await.expect("it takes the request");
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let byte = tokio::time::timeout(BOUND, stream.read_u8()).await.expect("in time").expect("an answer");
+        head.push(byte);
+    }
+    String::from_utf8(head).expect("text").to_ascii_lowercase()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c69_whatever_is_accepted_a_get_streams_or_names_the_method_to_use() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let agent = server.agent();
+    let session = agent.open_session().await;
+    let ping = rpc(json!(1), "ping", &json!({}));
+    for accept in ["*/*", "application/json", "text/event-stream", "text/html", ""] {
+        let accept = if accept.is_empty() { String::new() } else { format!("accept: {accept}\r\n") };
+        let get = format!("GET /mcp HTTP/1.1\r\nhost: localhost:{}\r\n{accept}", server.port);
+        let refused = head(server.port, &format!("{get}\r\n")).await;
+        assert!(refused.starts_with("http/1.1 405") && refused.contains("allow: post"), "{accept:?}: {refused}");
+        let streams = head(server.port, &format!("{get}{SESSION}: {session}\r\n\r\n")).await;
+        let is_stream = streams.starts_with("http/1.1 200") && streams.contains("content-type: text/event-stream");
+        assert!(is_stream, "{accept:?}: {streams}");
+        let post = format!(
+            "POST /mcp HTTP/1.1\r\nhost: localhost:{}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n{accept}",
+            server.port,
+            ping.len()
+        );
+        for session in [String::new(), format!("{SESSION}: {session}\r\n")] {
+            let answered = head(server.port, &format!("{post}{session}\r\n{ping}")).await;
+            assert!(answered.starts_with("http/1.1 200"), "{accept:?} {session:?}: {answered}");
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::support::{Agent, BOUND, TestServer, demo, save};
 
-fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
     T::deserialize(&mut rmp_serde::Deserializer::new(bytes).with_human_readable()).expect("as Rojo's plugin reads it")
 }
 

@@ -68,10 +68,16 @@ async fn an_agent_that_starts_us_has_the_same_tools() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn c71_standard_output_carries_json_rpc_only() {
-    let project = demo();
-    for (path, extra) in
-        [(project.path().to_path_buf(), vec!["--headless", "-vv"]), (project.path().join("nothing-here"), vec![])]
-    {
+    let (project, broken) = (demo(), demo());
+    save(broken.path(), "default.project.json", "{ \"name\": ");
+    let taken = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let port = taken.local_addr().expect("it is bound").port().to_string();
+    for (path, extra) in [
+        (project.path().to_path_buf(), vec!["--headless", "-vv"]),
+        (project.path().to_path_buf(), vec!["--port", &port, "-vv"]),
+        (broken.path().to_path_buf(), vec!["-vv"]),
+        (project.path().join("nothing-here"), vec![]),
+    ] {
         let mut child = spawn(&path, &extra);
         let mut stdin = child.stdin.take().expect("piped");
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
@@ -124,6 +130,44 @@ async fn c73_the_end_of_standard_input_ends_the_process() {
     let project = demo();
     let mut child = spawn(project.path(), &["--headless"]);
     drop(child.stdin.take());
+    let status = tokio::time::timeout(Duration::from_secs(10), child.wait()).await.expect("it ends").expect("a status");
+    assert!(status.success(), "{status}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c73_the_end_of_standard_input_ends_the_process_in_the_middle_of_a_call() {
+    let project = demo();
+    let mut child = spawn(project.path(), &["--headless"]);
+    let mut stdin = child.stdin.take().expect("piped");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let mut ask = async |id: u32, method: &str, params: Value, waits: bool| {
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        stdin.write_all(format!("{request}\n").as_bytes()).await.expect("it listens");
+        let answer = async {
+            loop {
+                let line = lines.next_line().await.expect("text").expect("it runs");
+                let message: Value = serde_json::from_str(&line).expect("JSON");
+                if message["id"] == id {
+                    return message;
+                }
+            }
+        };
+        if waits { tokio::time::timeout(BOUND, answer).await.expect("in time") } else { Value::Null }
+    };
+    let client = json!({
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "0" }
+    });
+    ask(1, "initialize", client, true).await;
+    let run = |command: &str| json!({ "name": "run_code", "arguments": { "command": command, "timeout": 600 } });
+    let status = json!({ "name": "status", "arguments": {} });
+    while ask(2, "tools/call", status.clone(), true).await["result"]["structuredContent"]["studios"][0]["link"]
+        != "live"
+    {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    ask(3, "tools/call", run("workspace:SetAttribute('Began', true) task.wait(500)"), false).await;
+    ask(4, "tools/call", json!({ "name": "get_console_output", "arguments": {} }), true).await;
+    drop(stdin);
     let status = tokio::time::timeout(Duration::from_secs(10), child.wait()).await.expect("it ends").expect("a status");
     assert!(status.success(), "{status}");
 }

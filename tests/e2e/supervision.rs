@@ -5,10 +5,14 @@ use std::{
     process::{Output, Stdio},
 };
 
+use librojo::web_api::ServerInfoResponse;
 use serde_json::json;
-use tokio::process::Command;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+};
 
-use crate::support::{BOUND, TestServer, demo, save, until};
+use crate::support::{Agent, BOUND, TestServer, delete, demo, save, until};
 
 fn serve(project: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rojo-mcp"));
@@ -59,15 +63,9 @@ async fn refusal(project: &Path) -> String {
     words
 }
 
-#[cfg(debug_assertions)]
-#[tokio::test(flavor = "multi_thread")]
-async fn c04_three_panics_within_a_minute_end_the_process() {
-    use tokio::io::{AsyncBufReadExt, BufReader};
-
-    let project = demo();
-    let mut child = serve(project.path()).env("ROJO_MCP_TEST_PANIC", "Boom.luau").spawn().expect("the binary runs");
+/// An agent of the server that `child` is, once it serves.
+async fn agent_of(child: &mut Child) -> Agent {
     let mut out = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let mut log = BufReader::new(child.stderr.take().expect("piped")).lines();
     let port = async {
         loop {
             let line = out.next_line().await.expect("text").expect("it serves");
@@ -76,7 +74,59 @@ async fn c04_three_panics_within_a_minute_end_the_process() {
             }
         }
     };
-    let agent = crate::support::Agent { port: tokio::time::timeout(BOUND, port).await.expect("in time") };
+    Agent { port: tokio::time::timeout(BOUND, port).await.expect("in time") }
+}
+
+/// The whole tree as Rojo's plugin reads it: names and texts are in it as they are.
+async fn tree(agent: &Agent) -> String {
+    let (_, _, body) = agent.http("GET", "/api/rojo", &[], "").await;
+    let root = crate::rojo::decode::<ServerInfoResponse>(&body).root_instance_id;
+    let (_, _, body) = agent.http("GET", &format!("/api/read/{root}"), &[], "").await;
+    String::from_utf8_lossy(&body).into_owned()
+}
+
+/// Add, edit and delete a script above the project, and wait until each is in the tree.
+async fn follows(agent: &Agent, folder: &Path) {
+    let is = |text: &'static str, there: bool| async move {
+        until(text, || async { tree(agent).await.contains(text) == there }).await;
+    };
+    is("return 'first'", true).await;
+    save(folder, "shared/Deep/New.luau", "return 'new'");
+    is("return 'new'", true).await;
+    save(folder, "shared/Deep/New.luau", "return 'edited'");
+    is("return 'edited'", true).await;
+    delete(folder, "shared/Deep/New.luau");
+    is("return 'edited'", false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c16_sources_above_the_project_are_followed_wherever_the_server_is_started() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let project = r#"{"name":"App","tree":{"$className":"DataModel","ServerStorage":{"Kit":{"$path":"../shared"}}}}"#;
+    save(folder.path(), "app/default.project.json", project);
+    save(folder.path(), "shared/Alpha.luau", "return 'first'");
+    save(folder.path(), "far/away/note", "");
+    let mut starts = vec![("app", "."), ("far/away", "../../app"), ("", "app/default.project.json")];
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("../app", folder.path().join("far/alias")).expect("a link");
+        starts.push(("far/away", "../alias"));
+        starts.push(("far/alias", "."));
+    }
+    for (from, project) in starts {
+        let mut child = serve(Path::new(project)).current_dir(folder.path().join(from)).spawn().expect("it runs");
+        follows(&agent_of(&mut child).await, folder.path()).await;
+        child.kill().await.expect("it was running");
+    }
+}
+
+#[cfg(debug_assertions)]
+#[tokio::test(flavor = "multi_thread")]
+async fn c04_three_panics_within_a_minute_end_the_process() {
+    let project = demo();
+    let mut child = serve(project.path()).env("ROJO_MCP_TEST_PANIC", "Boom.luau").spawn().expect("the binary runs");
+    let mut log = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let agent = agent_of(&mut child).await;
     for round in 1..=3 {
         save(project.path(), "src/shared/Boom.luau", &format!("return {round}\n"));
         let panicked = async {
@@ -89,6 +139,7 @@ async fn c04_three_panics_within_a_minute_end_the_process() {
                 !status["problems"].to_string().contains("stale")
             })
             .await;
+            assert!(tree(&agent).await.contains(&format!("return {round}\n")), "with what it was about to take in");
         }
     }
     let status = tokio::time::timeout(BOUND, child.wait()).await.expect("it ends").expect("a status");

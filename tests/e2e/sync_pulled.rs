@@ -99,3 +99,38 @@ async fn a_pulled_model_that_refers_to_itself_is_equal_at_once() {
     let after = agent.ask("sync", json!({})).await;
     assert_eq!(after["status"], "empty", "{after}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c44_a_read_only_file_is_named_and_the_others_are_pulled() {
+    let project = demo();
+    let server = TestServer::start(project.path()).await;
+    let studio = server.studio().await;
+    let agent = server.agent();
+    assert_eq!(agent.ask("sync", json!({})).await["status"], "empty");
+    let (config, money) = ("src/shared/Config.luau", "src/shared/Money.luau");
+    let text = |path: &str| std::fs::read_to_string(project.path().join(path)).expect("text");
+    let before = text(config);
+    let lock = |locked| {
+        let mut permissions = std::fs::metadata(project.path().join(config)).expect("it is there").permissions();
+        permissions.set_readonly(locked);
+        std::fs::set_permissions(project.path().join(config), permissions).expect("it is ours");
+    };
+    lock(true);
+    let typed = "local shared = game.ReplicatedStorage.Shared \
+                 shared.Config.Source = 'return 1\\n' shared.Money.Source = 'return 2\\n'";
+    studio.run(typed).await.expect("typed");
+    for pulled in [1, 0] {
+        let receipt = agent.ask("sync", json!({})).await;
+        assert_eq!((&receipt["pulled"], &receipt["unresolved"]), (&json!(pulled), &json!(1)), "{receipt}");
+        let changes = receipt["changes"].as_array().expect("a list");
+        let line = changes.iter().find(|line| line["fsPath"] == config).expect("it is listed");
+        assert!(line["reason"].as_str().is_some_and(|reason| reason.contains("read-only")), "{line}");
+        assert_eq!((text(config), text(money)), (before.clone(), "return 2\n".to_owned()));
+    }
+    let script = agent.ask("get_script", json!({ "fsPath": config })).await;
+    assert_eq!(script["source"], "return 1\n", "Studio keeps it: {script}");
+    assert_ne!(script["verdict"], "equal", "and the tree does not claim that the file has it: {script}");
+    lock(false);
+    assert_eq!(agent.ask("sync", json!({})).await["pulled"], 1, "once it may be written, it is");
+    assert_eq!(text(config), "return 1\n");
+}

@@ -21,7 +21,7 @@ pub(in crate::session) fn looked_at(path: &Path) {
     deed();
 }
 
-fn plan(path: PathBuf, deed: impl FnOnce(&Path) + Send + 'static) {
+pub(super) fn plan(path: PathBuf, deed: impl FnOnce(&Path) + Send + 'static) {
     let at = path.clone();
     PLANNED.lock().unwrap_or_else(PoisonError::into_inner).push((path, Box::new(move || deed(&at))));
 }

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -125,8 +125,14 @@ impl Project {
     }
 
     /// Wait until the tree is the one that a new session makes of the files; then see whether the
-    /// session still lives.
+    /// session still lives, and never panicked: it survives that, but nobody may rely on it.
     pub fn oracle(&self) {
+        self.still_follows();
+        assert_eq!(self.session().board.panics.load(Ordering::SeqCst), 0, "panics were survived");
+    }
+
+    /// The same, whatever happened before.
+    pub fn still_follows(&self) {
         self.equals_fresh();
         self.write("src/Zprobe.luau", "return 'probe'");
         self.until("the probe is seen", |session| !find(session, "ServerStorage.Kit.Zprobe").is_empty());

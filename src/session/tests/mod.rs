@@ -10,5 +10,6 @@ mod odd;
 mod plain;
 mod query;
 mod reconcile;
+mod saves;
 
 pub(super) use during::looked_at;
