@@ -29,6 +29,7 @@ mod support;
 mod sync;
 mod sync_at_once;
 mod sync_both_ways;
+mod sync_csv;
 mod sync_git;
 mod sync_later;
 mod sync_props;
