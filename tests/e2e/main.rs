@@ -7,6 +7,7 @@ mod console;
 mod doctor;
 mod errors;
 mod faults;
+mod first_steps;
 mod half_open;
 mod identity;
 mod level0;
