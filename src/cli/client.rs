@@ -22,6 +22,9 @@ use crate::{
     mcp::{BackendCell, McpHandler},
 };
 
+/// The tools that only look.
+const READING: [&str; 2] = ["status", "get_console_output"];
+
 /// How much may wait in the pipe to a server in this process.
 const PIPE: usize = 64 * 1024;
 
@@ -34,6 +37,8 @@ pub(super) struct Client {
     shutdown: CancellationToken,
     /// Who answers what the server asks.
     asker: Option<Asker>,
+    /// Whether something was asked that may change anything.
+    changes: bool,
 }
 
 /// What a tool answered, in both of its forms.
@@ -104,7 +109,7 @@ impl Client {
     ) -> Result<Self, Failure> {
         let (here, shutdown) = here.map_or_else(Default::default, |(running, end)| (Some(running), end));
         let capabilities = if asker.is_some() { json!({ "elicitation": {} }) } else { json!({}) };
-        let mut client = Self { lines, last_id: 0, here, shutdown, asker };
+        let mut client = Self { lines, last_id: 0, here, shutdown, asker, changes: false };
         let params = json!({
             "protocolVersion": "2025-06-18",
             "capabilities": capabilities,
@@ -130,6 +135,7 @@ impl Client {
         args: Value,
         progress: &mut ProgressLine,
     ) -> Result<Answer, Failure> {
+        self.changes |= !READING.contains(&tool);
         let params = json!({ "name": tool, "arguments": args, "_meta": { "progressToken": tool } });
         let mut result = self.request("tools/call", params, progress).await?;
         let structure = result["structuredContent"].take();
@@ -157,7 +163,7 @@ impl Client {
         let mut beat = seconds();
         loop {
             let line = tokio::select! {
-                line = self.lines.heard.recv() => line.ok_or_else(gone)?,
+                line = self.lines.heard.recv() => line.ok_or_else(|| gone(self.changes))?,
                 response = answered(&mut self.asker) => {
                     self.say(&response).await?;
                     continue;
@@ -189,7 +195,7 @@ impl Client {
     }
 
     async fn say(&mut self, message: &Value) -> Result<(), Failure> {
-        self.lines.say(message.to_string().as_bytes()).await.map_err(|_| gone())
+        self.lines.say(message.to_string().as_bytes()).await.map_err(|_| gone(self.changes))
     }
 }
 
@@ -207,7 +213,10 @@ fn seconds() -> Interval {
     beat
 }
 
-fn gone() -> Failure {
+fn gone(changes: bool) -> Failure {
+    if !changes {
+        return Failure::new("the server of the project has ended", "start it again: rojo-mcp serve");
+    }
     Failure::new(
         "the server of the project has ended; what was asked of it may have run",
         "run `rojo-mcp status`, and look at Studio before you repeat a change",
@@ -228,9 +237,20 @@ pub(super) fn tool_failure(error: &ToolError) -> Failure {
     Failure::new(as_flags(&error.message), as_flags(&error.hint)).with(Exit::of_error(error.code))
 }
 
+/// What only agents have, and what a person at a terminal has instead.
+const FOR_PEOPLE: [(&str, &str); 6] = [
+    ("`resolve`, `overrides`, or a person", "rojo-mcp sync --mode manual asks"),
+    ("`resolve`, or an override", "--mode manual"),
+    ("`resolve`", "--mode manual"),
+    ("with an override for each", "with --mode manual"),
+    ("with an override", "with --mode manual"),
+    ("an override with `", "--mode manual with `"),
+];
+
 /// What is said to agents of their arguments, as it is said of flags.
 pub(super) fn as_flags(text: &str) -> String {
     let text = text.replace("the argument `", "`").replace("argument `", "`");
+    let text = FOR_PEOPLE.iter().fold(text, |text, (agents, people)| text.replace(agents, people));
     ["studio", "paths", "mode", "level", "partial"]
         .iter()
         .fold(text, |text, name| text.replace(&format!("`{name}`"), &format!("--{name}")))
@@ -245,6 +265,8 @@ pub(super) fn no_server(next: &str) -> ToolError {
 /// Do `work`, unless the person stops it first.
 pub(super) async fn until_stopped<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     tokio::select! {
+        // The work may know better what a stop means.
+        biased;
         outcome = work => outcome,
         () = server::asked_to_stop() => Err(Failure::new(
             "stopped before the answer came; what was asked may have run",

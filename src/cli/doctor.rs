@@ -120,7 +120,7 @@ async fn project(path: &Path) -> (Vec<Check>, SocketAddr) {
     let default = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT);
     let session = match loaded {
         Ok(Ok(session)) => session,
-        Ok(Err(error)) => return (vec![Check::fail("project", error.to_string(), error.hint())], default),
+        Ok(Err(error)) => return (vec![Check::fail("project", error.to_string(), reach::next_after(&error))], default),
         Err(error) => {
             let what = format!("reading the project failed: {error}");
             return (vec![Check::fail("project", what, "report this")], default);
@@ -176,13 +176,15 @@ async fn port(wanted: SocketAddr, server: Option<&ServeFile>) -> Check {
         Ok(_) => Check::ok(name, format!("{wanted} is free{elsewhere}")),
         Err(error) => match error.kind() {
             ErrorKind::AddrInUse => {
-                let what = format!("{wanted} is in use by {}{elsewhere}", Holder::of(wanted).await);
+                let holder = Holder::of(wanted).await;
+                let what = format!("{wanted} is {holder}{elsewhere}");
                 match server {
                     Some(_) => {
                         Check::warn(name, what, "Studio looks there: see that its plugin knows the server's port")
                     }
                     None => {
-                        Check::fail(name, what, "stop that, or serve at another --port (or servePort in the project)")
+                        let next = "or serve at another --port (or servePort in the project)";
+                        Check::fail(name, what, format!("{}, {next}", holder.next()))
                     }
                 }
             }
@@ -250,10 +252,14 @@ fn studio(studio: &Value) -> Check {
 /// Whether our plugin is installed, once, and is this version's.
 fn plugin(folder: Option<PathBuf>) -> Check {
     let name = "plugin";
+    let install = match &folder {
+        Some(folder) => format!("rojo-mcp plugin install --path {:?}", folder.display().to_string()),
+        None => "rojo-mcp plugin install".to_owned(),
+    };
     let Some(folder) = folder.or_else(plugins_folder::find) else {
         return Check::ok(name, "Studio has no Plugins folder on this system (--plugins names one)");
     };
-    let install = "rojo-mcp plugin install, then start Studio again";
+    let renew = format!("{install}, then start Studio again");
     let place = folder.display();
     let found = match copies(&folder) {
         Ok(found) => found,
@@ -261,7 +267,7 @@ fn plugin(folder: Option<PathBuf>) -> Check {
         Err(error) => return Check::fail(name, format!("{place} cannot be read: {error}"), "see to its rights"),
     };
     match found.as_slice() {
-        [] => Check::warn(name, format!("not installed in {place}"), install),
+        [] => Check::warn(name, format!("not installed in {place}"), renew),
         [copy] if plugin_model::build_with(copy.key.as_ref()).is_ok_and(|ours| copy.bytes == ours) => {
             let is_paired = copy.key.as_ref().is_some_and(|key| PairingList::of_user().knows(key));
             let paired = if is_paired { "paired" } else { "not paired" };
@@ -274,12 +280,12 @@ fn plugin(folder: Option<PathBuf>) -> Check {
                 copy.version,
                 crate::VERSION
             );
-            Check::warn(name, what, install)
+            Check::warn(name, what, renew)
         }
         several => {
             let files: Vec<String> = several.iter().map(|copy| copy.file.display().to_string()).collect();
             let what = format!("several copies, which would all connect: {}", files.join(", "));
-            Check::fail(name, what, "rojo-mcp plugin install leaves one")
+            Check::fail(name, what, format!("{install} leaves one"))
         }
     }
 }

@@ -18,6 +18,7 @@ mod server;
 mod show;
 mod status;
 mod sync;
+mod typo;
 mod undo;
 
 use std::{ffi::OsString, io::Write as _, path::PathBuf, process::ExitCode};
@@ -174,10 +175,36 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     failure.exit.into()
 }
 
+/// Whether `name` is a command of Rojo's; else an error with the one that was meant.
+fn known(name: &str) -> Result<(), clap::Error> {
+    use clap::{CommandFactory as _, error::ErrorKind};
+
+    let rojos: Vec<String> = clap3_names();
+    if rojos.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    let mut command = Options::command();
+    let ours: Vec<String> = command.get_subcommands().map(|each| each.get_name().to_owned()).collect();
+    let near = typo::nearest(name, ours.iter().chain(&rojos).map(String::as_str));
+    let tip = near.map(|near| format!("\n\n  tip: a similar command exists: '{near}'")).unwrap_or_default();
+    Err(command.error(ErrorKind::InvalidSubcommand, format!("there is no command '{name}'{tip}")))
+}
+
+/// The commands that Rojo's command line has.
+fn clap3_names() -> Vec<String> {
+    use clap3::IntoApp as _;
+
+    let command = librojo::cli::Options::into_app();
+    command.get_subcommands().map(|each| each.get_name().to_owned()).collect()
+}
+
 /// Rojo parses its own command line, so that every flag of its means what it means there.
 fn run_rojo(verbose: u8, args: Vec<OsString>) -> anyhow::Result<()> {
     use clap3::Parser as _;
 
+    if let Some(name) = args.first().and_then(|name| name.to_str()) {
+        known(name).unwrap_or_else(|error| error.exit());
+    }
     let args = std::iter::once(OsString::from("rojo-mcp")).chain(args);
     let options = librojo::cli::Options::try_parse_from(args).unwrap_or_else(|error| error.exit());
     start_logging(verbose.max(options.global.verbosity), "warn,notify=error,rojo_mcp=info");

@@ -6,7 +6,7 @@ use super::Failure;
 use crate::{
     attach::{self, Claim, DialError, ServeFile},
     clock,
-    session::find_project,
+    session::{SessionError, find_project},
     state::StateFolder,
 };
 
@@ -28,12 +28,22 @@ pub(super) enum Reached {
     Vacant(Option<Claim>),
 }
 
+/// What to do where there is no project that can be used. Whoever stands in a folder of one is told where it is.
+pub(super) fn next_after(error: &SessionError) -> String {
+    if let SessionError::NoProject { folder, .. } = error
+        && let Some(above) = folder.ancestors().skip(1).find(|folder| find_project(folder).is_ok())
+    {
+        return format!("name the project that this is a part of: {}", above.display());
+    }
+    error.hint().to_owned()
+}
+
 /// The state folder of a project. `None`: the user has none that can be used; the log says why.
 ///
 /// # Errors
 /// There is no project.
 pub(super) fn state_of(project: &Path) -> Result<Option<StateFolder>, Failure> {
-    let file = find_project(project).map_err(|error| Failure::new(error.to_string(), error.hint()))?;
+    let file = find_project(project).map_err(|error| Failure::new(error.to_string(), next_after(&error)))?;
     match StateFolder::of(&file) {
         Ok(state) => Ok(Some(state)),
         Err(error) => {

@@ -11,7 +11,7 @@ use std::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, ServerOptions, port::Holder};
+use super::{Failure, ServerOptions, port::Holder, reach};
 use crate::{
     Server, ServerConfig,
     attach::{Claim, ServeFile},
@@ -47,7 +47,7 @@ pub(super) struct Loaded {
 
 /// Load the project. Takes as long as reading all its files.
 fn load(project: &Path) -> Result<Loaded, Failure> {
-    let failed = |error: SessionError| Failure::new(error.to_string(), error.hint());
+    let failed = |error: SessionError| Failure::new(error.to_string(), reach::next_after(&error));
     // The same state, whether the folder is named or the file.
     let project = find_project(project).map_err(failed)?;
     std::thread::scope(|scope| {
@@ -211,8 +211,8 @@ async fn headless(
 async fn cannot_bind(address: SocketAddr, error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::AddrInUse {
         let holder = Holder::of(address).await;
-        let hint = "stop that, or take another --port (0 takes a free one)";
-        return Failure::new(format!("cannot listen on {address}: it is in use by {holder}"), hint);
+        let hint = format!("{}, or take another --port (0 takes a free one)", holder.next());
+        return Failure::new(format!("cannot listen on {address}: it is {holder}"), hint);
     }
     let hint = match error.kind() {
         io::ErrorKind::PermissionDenied => "the system reserves this port: take another --port, such as 34872",

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{
     Failure,
-    client::{Client, Told, no_server, print_json, tool_failure, until_stopped},
+    client::{Client, Told, as_flags, no_server, print_json, tool_failure, until_stopped},
     exit::Exit,
     progress::ProgressLine,
     reach, server, show,
@@ -50,7 +50,7 @@ impl StatusCommand {
         }
         let Told { structure, text } = answer.map_err(|error| tool_failure(&error))?;
         if !self.json {
-            show::print(&format!("{}\n", for_terminal(text.trim_end())));
+            show::print(&format!("{}\n", for_terminal(&as_flags(text.trim_end()))));
             if let Some(pairing) = self.pairing().await {
                 show::print(&format!("{}\n", for_terminal(&pairing)));
             }

@@ -28,6 +28,9 @@ use crate::{
 /// How often a Studio is looked for while there is none.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
+/// What brings a Studio.
+const NO_STUDIO: &str = "open the place in Roblox Studio with the rojo-mcp plugin";
+
 /// Bring Studio and the files to the same state, and say what was done: a line for each change.
 ///
 /// It works through the project's running server (`rojo-mcp serve`, or one that an agent started).
@@ -93,15 +96,18 @@ impl SyncCommand {
     }
 
     async fn sync(self) -> Result<Exit, Failure> {
+        let mut can_undo = true;
         let answer = match self.client().await? {
             Some(mut client) => {
+                // A simulated Studio goes with the server that was started for it.
+                can_undo = !self.is_headless() || client.started_at().is_none();
                 let answer = self.call(&mut client).await;
                 client.close().await;
                 answer?
             }
             None => Err(no_server("start one (rojo-mcp serve), or wait for Studio here (--wait)")),
         };
-        finish(answer, self.json)
+        finish(answer, self.json, can_undo)
     }
 
     /// `None`: no server runs, and none is to be started.
@@ -122,11 +128,14 @@ impl SyncCommand {
     }
 
     fn starts(&self) -> bool {
+        self.is_headless() || self.wait.is_some()
+    }
+
+    fn is_headless(&self) -> bool {
         #[cfg(feature = "headless")]
-        let headless = self.headless;
+        return self.headless;
         #[cfg(not(feature = "headless"))]
-        let headless = false;
-        headless || self.wait.is_some()
+        false
     }
 
     fn server_options(&self) -> ServerOptions {
@@ -146,7 +155,7 @@ impl SyncCommand {
         loop {
             let answer = client.call("sync", self.args(), &mut progress).await?;
             match &answer {
-                Err(error) if is_missing(error) && clock::now() < until => wait(&mut progress, until).await,
+                Err(error) if is_missing(error) && clock::now() < until => wait(&mut progress, until).await?,
                 _ => return Ok(answer),
             }
         }
@@ -168,8 +177,8 @@ impl SyncCommand {
     }
 }
 
-/// Print a receipt, and say with which status it ends.
-pub(super) fn finish(answer: Answer, json: bool) -> Result<Exit, Failure> {
+/// Print a receipt, and say with which status it ends. Whether it can still be taken back.
+pub(super) fn finish(answer: Answer, json: bool, can_undo: bool) -> Result<Exit, Failure> {
     if json {
         print_json(&answer);
     }
@@ -177,7 +186,7 @@ pub(super) fn finish(answer: Answer, json: bool) -> Result<Exit, Failure> {
     let receipt = Receipt::deserialize(&structure)
         .map_err(|error| Failure::new(format!("the receipt is malformed: {error}"), "report this"))?;
     if !json {
-        show::print(&show::receipt(&receipt, &structure));
+        show::print(&show::receipt(&receipt, &structure, can_undo));
     }
     Ok(Exit::of_receipt(&receipt))
 }
@@ -187,7 +196,13 @@ fn is_missing(error: &ToolError) -> bool {
     matches!(error.code, ErrorCode::NoStudio | ErrorCode::Reconnecting)
 }
 
-async fn wait(progress: &mut ProgressLine, until: Instant) {
+async fn wait(progress: &mut ProgressLine, until: Instant) -> Result<(), Failure> {
     progress.say("waiting for Studio");
-    tokio::time::sleep(LOOK_AGAIN.min(until.saturating_duration_since(clock::now()))).await;
+    tokio::select! {
+        () = tokio::time::sleep(LOOK_AGAIN.min(until.saturating_duration_since(clock::now()))) => Ok(()),
+        () = server::asked_to_stop() => {
+            progress.end();
+            Err(Failure::new("stopped; no Studio had connected, so nothing was changed", NO_STUDIO).with(Exit::NoStudio))
+        }
+    }
 }

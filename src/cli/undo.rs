@@ -54,7 +54,7 @@ impl UndoCommand {
             }
             None => Err(no_server("start one: rojo-mcp serve")),
         };
-        sync::finish(answer, self.json)
+        sync::finish(answer, self.json, true)
     }
 
     fn args(&self) -> Value {

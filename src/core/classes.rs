@@ -37,7 +37,12 @@ fn type_of(data_type: &DataType<'_>) -> String {
 
 fn is_writable(known: &PropertyDescriptor<'_>) -> bool {
     let is_own = matches!(known.name, "Name" | "Parent" | "ClassName" | "Source");
-    matches!(known.scriptability, Scriptability::ReadWrite) && !is_own
+    !is_own && (matches!(known.scriptability, Scriptability::ReadWrite) || has_methods(known))
+}
+
+/// What is in a LocalizationTable is hidden, and read and written by methods of it.
+fn has_methods(known: &PropertyDescriptor<'_>) -> bool {
+    known.name == "Contents" && matches!(known.scriptability, Scriptability::Custom)
 }
 
 /// The property that `name` stands for.
@@ -72,6 +77,7 @@ mod tests {
         assert_eq!(writable("Part", "size"), Some("Size"));
         assert_eq!(writable("Part", "Anchored"), Some("Anchored"), "inherited");
         assert_eq!(writable("TextLabel", "Font"), Some("Font"));
+        assert_eq!(writable("LocalizationTable", "Contents"), Some("Contents"), "by its methods");
     }
 
     #[test]
@@ -96,5 +102,6 @@ mod tests {
         assert_eq!((of("Size"), of("Material"), of("Anchored")), (Some("Vector3"), Some("Enum"), Some("Bool")));
         assert_eq!((of("size"), of("Position"), of("BrickColor"), of("Name")), (None, None, None, None));
         assert_eq!(kept("Model").get("PrimaryPart").map(String::as_str), Some("Ref"));
+        assert_eq!(kept("LocalizationTable").get("Contents").map(String::as_str), Some("String"));
     }
 }

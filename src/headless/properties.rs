@@ -20,10 +20,15 @@ use rbx_reflection::{DataType, PropertyKind, PropertySerialization};
 /// What a widget says of its size: there is no screen.
 const WIDGET_SIZE: Vector2 = Vector2 { x: 320.0, y: 210.0 };
 
+/// Whether the position of such an instance is part of its frame.
+fn has_frame(class: &str) -> bool {
+    reflection::is_a(class, "BasePart") || reflection::is_a(class, "Attachment")
+}
+
 impl World {
     pub(super) fn get_property(&self, lua: &Lua, this: Ref, property: Property) -> LuaResult<LuaValue> {
         let class = self.class(this);
-        if property.name == "Position" && reflection::is_a(&class, "BasePart") {
+        if property.name == "Position" && has_frame(&class) {
             return values::to_lua(lua, &Variant::Vector3(self.cframe(this).position));
         }
         let value = self.stored_value(this, property);
@@ -86,7 +91,7 @@ impl World {
             ));
         };
         if let ("Position", Variant::Vector3(position)) = (property.name, &new)
-            && reflection::is_a(&class, "BasePart")
+            && has_frame(&class)
         {
             let moved = CFrame::new(*position, self.cframe(this).orientation);
             return self.store_and_tell(lua, this, "CFrame", Variant::CFrame(moved), &["CFrame", "Position"]);

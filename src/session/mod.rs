@@ -31,6 +31,7 @@ mod movable;
 mod notified;
 mod own_files;
 mod pending;
+mod place;
 mod plain;
 mod problems;
 mod projects;

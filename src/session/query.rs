@@ -7,8 +7,8 @@ use memofs::Vfs;
 use rbx_dom_weak::{InstanceBuilder, WeakDom, types::Ref};
 
 use super::{
-    disk, engine::Board, mirror::is_script, plain::PlainScripts, roots::relative, state::State, types::Look, wire,
-    writable,
+    disk, engine::Board, mirror::is_script, place, plain::PlainScripts, roots::relative, state::State, types::Look,
+    wire, writable,
 };
 
 /// Knows which files there are.
@@ -144,7 +144,9 @@ fn cut<'a>(name: &str, path: &'a str) -> Option<&'a str> {
 pub(super) fn place_model(tree: &RojoTree) -> Vec<u8> {
     let root = tree.root();
     let roots = if is_data_model(&root) { root.children().to_vec() } else { vec![root.id()] };
-    encode(tree.inner(), &roots).unwrap_or_else(|error| {
+    let framed = place::with_frames(tree.inner(), &roots);
+    let (dom, tops) = framed.as_ref().map_or((tree.inner(), &roots), |(dom, tops)| (dom, tops));
+    encode(dom, tops).unwrap_or_else(|error| {
         log::warn!("the tree cannot be written whole, so without properties but texts: {error}");
         let (plain, roots) = plain_copy(tree, &roots);
         encode(&plain, &roots).unwrap_or_default()

@@ -240,7 +240,7 @@ impl Bridge {
 }
 
 fn used_otherwise(id: &OperationId, tool: &str) -> ToolError {
-    let text = format!("argument `operationId`: {id:?} was used for {tool} with other arguments");
+    let text = format!("argument `operationId`: {:?} was used for {tool} with other arguments", id.as_str());
     ToolError::new(ErrorCode::BadArguments, text, "use a new id for each change; the same one only to repeat a call")
 }
 

@@ -3,9 +3,15 @@
 use super::add as put;
 use crate::headless::{errors::raise, json, reflection, stored::TagChange, world::world};
 use mlua::prelude::*;
-use rbx_dom_weak::types::Ref;
+use rbx_dom_weak::{
+    types::{Ref, Variant},
+    ustr,
+};
 use sha1::{Digest, Sha1};
 use std::fmt::Write as _;
+
+/// The name under which files hold what is in a LocalizationTable.
+const CONTENTS: &str = "Contents";
 
 type Instance = LuaUserDataRef<crate::headless::instance::Inst>;
 
@@ -14,6 +20,7 @@ pub(super) fn add(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
     instances(lua, host)?;
     place(lua, host)?;
     tags(lua, host)?;
+    contents(lua, host)?;
     put(lua, host, "serialize", serialize)?;
     put(lua, host, "deserialize", deserialize)
 }
@@ -85,6 +92,22 @@ fn tags(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
     put(lua, host, "allTags", |lua, ()| Ok(world(lua).all_tags()))?;
     put(lua, host, "tagAdded", |lua, tag: String| Ok(world(lua).tag_signal(TagChange::Added, tag)))?;
     put(lua, host, "tagRemoved", |lua, tag: String| Ok(world(lua).tag_signal(TagChange::Removed, tag)))
+}
+
+/// What a LocalizationTable holds, which no property shows.
+fn contents(lua: &Lua, host: &LuaTable) -> LuaResult<()> {
+    put(lua, host, "contents", |lua, table: Instance| {
+        let dom = &world(lua).dom;
+        let stored =
+            dom.borrow().get_by_ref(table.referent).and_then(|table| table.properties.get(&ustr(CONTENTS)).cloned());
+        Ok(match stored {
+            Some(Variant::String(text)) => text,
+            _ => "[]".to_owned(),
+        })
+    })?;
+    put(lua, host, "setContents", |lua, (table, text): (Instance, String)| {
+        world(lua).store_and_tell(lua, table.referent, CONTENTS, Variant::String(text), &[])
+    })
 }
 
 fn serialize(lua: &Lua, instances: Vec<Instance>) -> LuaResult<mlua::Buffer> {

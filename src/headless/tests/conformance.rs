@@ -15,7 +15,7 @@ const FILES: [(&str, &str); 8] = [
     ("datatypes", include_str!("../conformance/datatypes.luau")),
 ];
 /// Checks must not vanish silently: raise this with them.
-const FEWEST: f64 = 247.0;
+const FEWEST: f64 = 250.0;
 
 const PLAY_FILES: [(Side, &str, &str); 2] = [
     (Side::Client(1), "play_client", include_str!("../conformance/play_client.luau")),
