@@ -278,6 +278,14 @@ async fn the_commands_go_on_and_an_installed_plugin_needs_no_code() {
     let installed = std::fs::read(plugins.join("RojoMcp.rbxm")).expect("it is there");
     let own = studio(port, Vec::new(), installed);
     until_it_says(&own, "Connected").await;
+    let ran = plugin(project.path(), "unpair", &["nobody"]).await;
+    assert_eq!(ran.status, Some(1), "{}", ran.stdout);
+    assert!(ran.stderr.contains("\"nobody\"") && ran.stderr.contains("Lantern Run"), "it says whom: {}", ran.stderr);
+    let ran = plugin(project.path(), "unpair", &["lantern run"]).await;
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("unpaired") && ran.stdout.contains("Lantern Run"), "{}", ran.stdout);
+    until_it_says(&stranger, "Refused").await;
+    assert!(says(&own).await.contains("Connected"), "it was not meant");
     assert_eq!(plugin(project.path(), "unpair", &[]).await.status, Some(0));
     until_it_says(&own, "Refused").await;
     until_it_says(&stranger, "Refused").await;
