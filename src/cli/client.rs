@@ -72,7 +72,7 @@ impl Client {
         asker: Option<Asker>,
     ) -> Result<Option<Self>, Failure> {
         match reach::reach(project).await? {
-            Reached::Attached(stream) => Self::greet(Lines::over(stream), None, asker).await.map(Some),
+            Reached::Attached(stream, _) => Self::greet(Lines::over(stream), None, asker).await.map(Some),
             Reached::Vacant(_) => Ok(None),
         }
     }
@@ -80,7 +80,7 @@ impl Client {
     /// Connect to the running server of the project, or start one for this command.
     pub(super) async fn attach_or_start(options: &ServerOptions, asker: Option<Asker>) -> Result<Self, Failure> {
         let claim = match reach::reach(&options.project).await? {
-            Reached::Attached(stream) => return Self::greet(Lines::over(stream), None, asker).await,
+            Reached::Attached(stream, _) => return Self::greet(Lines::over(stream), None, asker).await,
             Reached::Vacant(claim) => claim,
         };
         let loaded = server::load_aside(&options.project).await?;

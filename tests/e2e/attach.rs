@@ -242,6 +242,7 @@ async fn a_stranger_on_the_port_never_sees_the_token() {
         address: stranger.local_addr().expect("an address"),
         token: Token::random(),
         version: rojo_mcp::VERSION.into(),
+        requires_token: false,
         project: "default.project.json".into(),
     };
     let listen = async {

@@ -143,6 +143,7 @@ impl TestServer {
             address: server.address,
             token: server.token.clone(),
             version: rojo_mcp::VERSION.into(),
+            requires_token: server.pairing.is_required(),
             project: project.join("default.project.json"),
         }
     }
