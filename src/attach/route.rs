@@ -47,7 +47,7 @@ pub struct Peer {
     pub token: Token,
     /// Where the server listens.
     pub port: u16,
-    /// What an attached program speaks to.
+    /// What attached programs speak to, each to a session of its own.
     pub handler: McpHandler,
     /// Ends what is attached.
     pub end: CancellationToken,
@@ -91,7 +91,7 @@ impl Peer {
             let why = format!("only an upgrade to {UPGRADE} leads anywhere here\n");
             return with_header(text(StatusCode::UPGRADE_REQUIRED, why), header::UPGRADE, UPGRADE);
         }
-        let (switched, handler, end) = (hyper::upgrade::on(request), self.handler.clone(), self.end.clone());
+        let (switched, handler, end) = (hyper::upgrade::on(request), self.handler.session(), self.end.clone());
         tokio::spawn(async move {
             let talk = async {
                 let io = switched.await.map_err(|error| error.to_string())?;
