@@ -30,9 +30,11 @@ const MAX_CHALLENGE: usize = 128;
 pub struct ServerCard {
     /// Its version of rojo-mcp.
     pub rojo_mcp: String,
-    /// The name of the project that it serves.
+    /// The name of the project that it serves; empty for whom that is none of their business.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub project: String,
-    /// The project's folder.
+    /// The project's folder; the same.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub folder: String,
     /// Its process.
     pub pid: u32,

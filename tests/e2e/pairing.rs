@@ -149,6 +149,16 @@ async fn only_who_sends_the_token_is_served_and_rojo_is_turned_off() {
     }
     assert_eq!(agent.http("GET", "/api/mcp/reviews", &[], "").await.0, StatusCode::FORBIDDEN);
     assert_eq!(agent.http("GET", "/api/mcp/reviews", &[token], "").await.0, StatusCode::OK);
+    // What is served is not told to everybody on this machine.
+    for path in ["/", "/api/mcp/server"] {
+        let (status, _, told) = agent.http("GET", path, &[], "").await;
+        let told = String::from_utf8_lossy(&told).into_owned();
+        assert_eq!(status, StatusCode::OK, "{path}: {told}");
+        let folder = project.path().file_name().expect("a name").to_string_lossy();
+        assert!(!told.contains("Lantern Run") && !told.contains(&*folder), "{path}: {told}");
+        let (_, _, told) = agent.http("GET", path, &[token], "").await;
+        assert!(String::from_utf8_lossy(&told).contains("Lantern Run"), "{path}");
+    }
     // How pairing stands is for who has the token, and for no game.
     assert_eq!(agent.http("GET", "/api/mcp/server/pairing", &[], "").await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(agent.http("GET", "/api/mcp/server/pairing", &[token], "").await.0, StatusCode::OK);
