@@ -61,7 +61,7 @@ async fn call(server: &TestServer, headers: &[(&str, &str)], tool: &str) -> (Sta
     (status, serde_json::from_slice(&body).unwrap_or_default())
 }
 
-fn bearer(server: &TestServer, project: &Path) -> String {
+pub fn bearer(server: &TestServer, project: &Path) -> String {
     format!("Bearer {}", server.serve_file(project).token.secret())
 }
 
@@ -298,7 +298,6 @@ async fn the_commands_go_on_and_an_installed_plugin_needs_no_code() {
     assert!(says(&own).await.contains("Connected"), "it was not meant");
     assert_eq!(plugin(project.path(), "unpair", &[]).await.status, Some(0));
     until_it_says(&own, "Refused").await;
-    until_it_says(&stranger, "Refused").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
