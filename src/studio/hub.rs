@@ -376,7 +376,7 @@ impl Owner {
     /// The bridge is shut; whoever still calls is told so.
     async fn refuse_the_rest(mut self) {
         self.commands.close();
-        self.effects.records.finish().await;
+        self.effects.finish().await;
         while let Some(command) = self.commands.recv().await {
             if let Command::Call { reply, .. } = command {
                 // A caller that is gone needs no answer.
