@@ -144,7 +144,7 @@ impl Bridge {
         }
         if level1.protocol == 0 {
             let reason = format!(
-                "plugin {} speaks protocol 0 and server {} speaks {PROTOCOL}: run `rojo-mcp plugin build` again",
+                "plugin {} speaks protocol 0 and server {} speaks {PROTOCOL}: run `rojo-mcp plugin install` and start Studio again",
                 level1.plugin_version, self.intro.server_version
             );
             return Err(Refusal::new(RejectCode::Unsupported, reason));
