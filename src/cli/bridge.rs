@@ -313,7 +313,7 @@ fn search(open: impl Future<Output = Result<Opened, Failure>> + Send + 'static) 
 }
 
 /// A handler in this process.
-fn handler_on(cell: BackendCell) -> Lines {
+pub(super) fn handler_on(cell: BackendCell) -> Lines {
     let (ours, theirs) = tokio::io::duplex(PIPE);
     tokio::spawn(async move {
         // How it ends is heard at the other end of the pipe.

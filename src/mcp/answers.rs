@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::core::{
     status::{Busy, DataModelStatus, Played, StudioStatus},
     sync::{Change, ChangeResult, Direction, Receipt, Rejected},
+    text::word,
 };
 
 /// How many characters of a script or output an answer carries; the rest is paged.

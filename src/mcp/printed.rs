@@ -5,8 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::answers::word;
-use crate::core::console;
+use crate::core::{console, text::word};
 
 /// The answer of `get_console_output`.
 #[derive(Debug, Serialize, JsonSchema)]
