@@ -95,9 +95,11 @@ async fn an_answer_to_a_server_that_has_gone_does_not_reach_the_next_one() {
 
     found.notify_one();
     let answer = |action: &str| json!({ "jsonrpc": "2.0", "id": 0, "result": { "action": action } });
-    say(&mut agent, answer("accept")).await;
     say(&mut agent, call(2)).await;
-    let before = until_called(&mut second, 2).await;
+    until_called(&mut second, 2).await;
+    say(&mut agent, answer("accept")).await;
+    say(&mut agent, call(3)).await;
+    let before = until_called(&mut second, 3).await;
     assert!(before.iter().all(|message| message.get("result").is_none()), "it had asked nothing: {before:?}");
     say(&mut second, question).await;
     while heard(&mut agent).await["method"] != "elicitation/create" {}
