@@ -132,7 +132,12 @@ fn unpair(which: Option<&str>) -> Result<(), Failure> {
     for paired in &gone {
         say(&format!("unpaired {}", in_words(paired)));
     }
-    say(if gone.is_empty() { "Nothing was paired." } else { "`rojo-mcp plugin install` pairs this machine's again." });
+    match which {
+        _ if gone.is_empty() => say("Nothing was paired."),
+        None => say("`rojo-mcp plugin install` pairs this machine's again."),
+        // It need not be this machine's.
+        Some(_) => {}
+    }
     Ok(())
 }
 
@@ -142,7 +147,10 @@ fn the_one(all: &[Paired], which: &str) -> Result<Paired, Failure> {
     let listed = |some: &[&Paired]| some.iter().map(|paired| in_words(paired)).collect::<Vec<_>>().join("; ");
     match meant.as_slice() {
         [one] => Ok((*one).clone()),
-        [] if all.is_empty() => Err(Failure::new(format!("no plugin is called {which:?}: nothing is paired"), "")),
+        [] if all.is_empty() => {
+            let hint = "`rojo-mcp plugin install` pairs this machine's";
+            Err(Failure::new(format!("no plugin is called {which:?}: nothing is paired"), hint))
+        }
         [] => {
             let hint = format!("name one of these, or none for all: {}", listed(&all.iter().collect::<Vec<_>>()));
             Err(Failure::new(format!("no plugin that is paired is called {which:?}; nothing was forgotten"), hint))
