@@ -124,15 +124,11 @@ impl Effects {
                 self.records.keep(Keep::Outcome(operation, request, outcome));
             }
             Effect::Recover { request, outcome } => self.records.keep(Keep::Recovered(request, outcome)),
-            Effect::LoadBases { place, session } => {
-                let results = self.results.clone();
-                self.in_order(move |worker| {
-                    let (kept, cut_off) = (worker.bases(&place), worker.cut_off_runs(&place));
-                    let unseen = worker.unseen(&place, &session);
-                    // Without an owner nobody wants the result.
-                    let _ = results.send(Event::BasesLoaded { place, kept, cut_off, unseen });
-                });
-            }
+            Effect::LoadBases { place, session } => self.answer_in_order(move |worker| {
+                let (kept, cut_off) = (worker.bases(&place), worker.cut_off_runs(&place));
+                let unseen = worker.unseen(&place, &session);
+                Event::BasesLoaded { place, kept, cut_off, unseen }
+            }),
             Effect::Remember { place, news } => self.in_order(move |worker| worker.remember(&place, &news)),
             Effect::KeepSession { place, session, unseen } => {
                 self.in_order(move |worker| worker.keep_session(&place, &session, &unseen))
@@ -142,23 +138,14 @@ impl Effects {
             Effect::MovePlace { from, to } => self.in_order(move |worker| worker.move_place(&from, &to)),
             // Of what is kept, these want the last, and say the last.
             Effect::Work { run, work: work @ (Work::Recall { .. } | Work::Conclude { .. }) } => {
-                let results = self.results.clone();
-                self.in_order(move |worker| {
-                    // Without an owner nobody wants the result.
-                    let _ = results.send(Event::Worked { run, done: worker.work(work) });
-                });
+                self.answer_in_order(move |worker| Event::Worked { run, done: worker.work(work) });
             }
             Effect::Work { run, work } => {
                 let worker = self.worker.clone();
                 self.off_task(move |_| Event::Worked { run, done: worker.work(work) });
             }
             Effect::Output { studio, level, message } => {
-                let level = match level {
-                    0 | 1 => log::Level::Info,
-                    2 => log::Level::Warn,
-                    _ => log::Level::Error,
-                };
-                log::log!(target: "studio", level, "{}: {}", for_terminal(&studio), for_terminal(&message));
+                log::log!(target: "studio", loudness(level), "{}: {}", for_terminal(&studio), for_terminal(&message));
             }
             Effect::Note(text) => log::info!("{}", for_terminal(&text)),
         }
@@ -196,6 +183,15 @@ impl Effects {
         }
     }
 
+    /// The same, and the result comes back as an event.
+    fn answer_in_order(&self, work: impl FnOnce(&Worker) -> Event + Send + 'static) {
+        let results = self.results.clone();
+        self.in_order(move |worker| {
+            // Without an owner nobody wants the result.
+            let _ = results.send(work(worker));
+        });
+    }
+
     /// Work that may take long runs aside and comes back as an event.
     fn off_task(&self, work: impl FnOnce(&ServeSession) -> Event + Send + 'static) {
         let (session, results) = (Arc::clone(&self.session), self.results.clone());
@@ -203,6 +199,15 @@ impl Effects {
             // Without an owner nobody wants the result.
             let _ = results.send(work(&session));
         });
+    }
+}
+
+/// How loud a line of a Studio's output is here.
+fn loudness(level: u8) -> log::Level {
+    match level {
+        0 | 1 => log::Level::Info,
+        2 => log::Level::Warn,
+        _ => log::Level::Error,
     }
 }
 
