@@ -135,8 +135,11 @@ async fn route(routes: &Routes, peer: SocketAddr, mut request: Request<Incoming>
         Face::Mcp => routes.mcp.handle(request).await,
         Face::Reviews => crate::reviews::answer(&routes.hub, &routes.session, request).await,
         Face::Rojo => Arc::clone(&routes.rojo).call(peer.ip(), request).await,
-        Face::Peer => routes.peer.answer(card(routes), &mut request),
-        Face::Page => page(routes, request.uri().path()),
+        Face::Peer => {
+            let card = card(routes, routes.guard.trusts(peer.ip(), request.headers()));
+            routes.peer.answer(card, &mut request)
+        }
+        Face::Page => page(routes, request.uri().path(), routes.guard.trusts(peer.ip(), request.headers())),
     }
 }
 
@@ -146,20 +149,25 @@ fn gate(routes: &Routes, peer: SocketAddr, request: &Request<Incoming>) -> Optio
     (!trusted).then(|| Gate::new(Arc::clone(&routes.pairing), dialled(request.headers())))
 }
 
-fn card(routes: &Routes) -> ServerCard {
-    let project = routes.session.project();
+/// What the server says of itself; what it serves, to whom it trusts.
+fn card(routes: &Routes, trusted: bool) -> ServerCard {
+    let project = trusted.then(|| routes.session.project());
     ServerCard {
         rojo_mcp: crate::VERSION.to_owned(),
-        project: project.name.clone(),
-        folder: project.folder.display().to_string(),
+        project: project.as_ref().map(|project| project.name.clone()).unwrap_or_default(),
+        folder: project.as_ref().map(|project| project.folder.display().to_string()).unwrap_or_default(),
         pid: std::process::id(),
         proof: None,
     }
 }
 
-fn page(routes: &Routes, path: &str) -> Response<Body> {
+fn page(routes: &Routes, path: &str, trusted: bool) -> Response<Body> {
     if path != "/" {
         return text(StatusCode::NOT_FOUND, "there is nothing here; agents use /mcp\n");
+    }
+    if !trusted {
+        let what = format!("rojo-mcp {}; what it serves is told to whoever sends its token\n", crate::VERSION);
+        return text(StatusCode::OK, what);
     }
     let project = routes.session.project();
     let problems: String = routes.session.problems().iter().map(|problem| format!("problem: {problem}\n")).collect();

@@ -72,6 +72,7 @@ mod tests {
             address: "127.0.0.1:34872".parse().expect("an address"),
             token: token.clone(),
             version: crate::VERSION.into(),
+            requires_token: false,
             project: state.path("default.project.json"),
         }
     }

@@ -30,9 +30,11 @@ const MAX_CHALLENGE: usize = 128;
 pub struct ServerCard {
     /// Its version of rojo-mcp.
     pub rojo_mcp: String,
-    /// The name of the project that it serves.
+    /// The name of the project that it serves; empty for whom that is none of their business.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub project: String,
-    /// The project's folder.
+    /// The project's folder; the same.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub folder: String,
     /// Its process.
     pub pid: u32,
@@ -47,7 +49,7 @@ pub struct Peer {
     pub token: Token,
     /// Where the server listens.
     pub port: u16,
-    /// What an attached program speaks to.
+    /// What attached programs speak to, each to a session of its own.
     pub handler: McpHandler,
     /// Ends what is attached.
     pub end: CancellationToken,
@@ -91,7 +93,7 @@ impl Peer {
             let why = format!("only an upgrade to {UPGRADE} leads anywhere here\n");
             return with_header(text(StatusCode::UPGRADE_REQUIRED, why), header::UPGRADE, UPGRADE);
         }
-        let (switched, handler, end) = (hyper::upgrade::on(request), self.handler.clone(), self.end.clone());
+        let (switched, handler, end) = (hyper::upgrade::on(request), self.handler.session(), self.end.clone());
         tokio::spawn(async move {
             let talk = async {
                 let io = switched.await.map_err(|error| error.to_string())?;

@@ -25,6 +25,9 @@ pub struct ServeFile {
     pub token: Token,
     /// Its version of rojo-mcp.
     pub version: String,
+    /// It wants its token of everybody.
+    #[serde(default)]
+    pub requires_token: bool,
     /// The project file that it serves.
     pub project: PathBuf,
 }

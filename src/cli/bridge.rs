@@ -58,6 +58,8 @@ pub(super) struct Bridge<O> {
     state: State,
     /// Requests of the agent that are not answered yet, oldest first.
     asked: Vec<Asked>,
+    /// What the server has asked the agent, and it has not answered yet.
+    questions: Vec<Value>,
     hello: Hello,
     /// The id of a repeated `initialize`, whose answer the agent has had.
     unwanted: Option<Value>,
@@ -112,7 +114,8 @@ where
     pub(super) fn new(agent: Lines, open: O) -> Self {
         let (here, state) = search(open());
         let server = handler_on(here.clone());
-        Self { agent, server, here, open, state, asked: Vec::new(), hello: Hello::default(), unwanted: None }
+        let (asked, questions, hello) = (Vec::new(), Vec::new(), Hello::default());
+        Self { agent, server, here, open, state, asked, questions, hello, unwanted: None }
     }
 
     /// Carry lines until the agent has gone.
@@ -181,6 +184,9 @@ where
             (None, Some(method)) if method == "notifications/initialized" => {
                 self.hello.initialized = Some(line.clone());
             }
+            (None, Some(method)) if method == "notifications/cancelled" => self.taken_back(&line),
+            // Servers count their questions alike, so an answer to one that has gone would answer the next.
+            (Some(id), None) if !self.answers(&id) => return Ok(()),
             _ => {}
         }
         // If it has gone, that is heard at its end.
@@ -188,13 +194,28 @@ where
         Ok(())
     }
 
+    /// Whether the server has asked this, which is answered now.
+    fn answers(&mut self, question: &Value) -> bool {
+        let before = self.questions.len();
+        self.questions.retain(|open| open != question);
+        self.questions.len() < before
+    }
+
+    /// The agent takes a request back: it is not answered, and not handed on.
+    fn taken_back(&mut self, line: &[u8]) {
+        let message: Value = serde_json::from_slice(line).unwrap_or_default();
+        self.asked.retain(|asked| asked.method == "initialize" || asked.id != message["params"]["requestId"]);
+    }
+
     async fn server_said(&mut self, line: &[u8]) -> io::Result<()> {
-        if let Head { id: Some(id), method: None } = Head::of(line) {
-            if self.unwanted.as_ref() == Some(&id) {
+        match Head::of(line) {
+            Head { id: Some(id), method: None } if self.unwanted.as_ref() == Some(&id) => {
                 self.unwanted = None;
                 return Ok(());
             }
-            self.asked.retain(|asked| asked.id != id);
+            Head { id: Some(id), method: None } => self.asked.retain(|asked| asked.id != id),
+            Head { id: Some(id), method: Some(_) } => self.questions.push(id),
+            Head { id: None, .. } => {}
         }
         self.agent.say(line).await
     }
@@ -237,6 +258,11 @@ where
 
     /// The server has gone, and with it what it was asked.
     async fn lost(&mut self) -> io::Result<()> {
+        for id in std::mem::take(&mut self.questions) {
+            let params = json!({ "requestId": id, "reason": "the server that asked has ended" });
+            let over = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+            self.agent.say(over.to_string().as_bytes()).await?;
+        }
         for Asked { id, method, .. } in std::mem::take(&mut self.asked) {
             let answer = lost_answer(&id, &method);
             self.agent.say(answer.to_string().as_bytes()).await?;
@@ -287,7 +313,7 @@ fn search(open: impl Future<Output = Result<Opened, Failure>> + Send + 'static) 
 }
 
 /// A handler in this process.
-fn handler_on(cell: BackendCell) -> Lines {
+pub(super) fn handler_on(cell: BackendCell) -> Lines {
     let (ours, theirs) = tokio::io::duplex(PIPE);
     tokio::spawn(async move {
         // How it ends is heard at the other end of the pipe.
@@ -321,3 +347,6 @@ fn lost_answer(id: &Value, method: &str) -> Value {
         json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32603, "message": error.message } })
     }
 }
+
+#[cfg(test)]
+mod tests;

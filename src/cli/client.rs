@@ -2,7 +2,6 @@
 
 use std::{future::Future, sync::Arc};
 
-use rmcp::ServiceExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Interval, MissedTickBehavior, interval};
@@ -11,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Failure, ServerOptions,
     asked::Asker,
+    bridge::handler_on,
     exit::Exit,
     lines::Lines,
     progress::ProgressLine,
@@ -19,14 +19,11 @@ use super::{
 };
 use crate::{
     core::error::{ErrorCode, ToolError},
-    mcp::{BackendCell, McpHandler},
+    mcp::BackendCell,
 };
 
 /// The tools that only look.
 const READING: [&str; 2] = ["status", "get_console_output"];
-
-/// How much may wait in the pipe to a server in this process.
-const PIPE: usize = 64 * 1024;
 
 /// A connection to the server of a project.
 pub(super) struct Client {
@@ -77,7 +74,7 @@ impl Client {
         asker: Option<Asker>,
     ) -> Result<Option<Self>, Failure> {
         match reach::reach(project).await? {
-            Reached::Attached(stream) => Self::greet(Lines::over(stream), None, asker).await.map(Some),
+            Reached::Attached(stream, _) => Self::greet(Lines::over(stream), None, asker).await.map(Some),
             Reached::Vacant(_) => Ok(None),
         }
     }
@@ -85,21 +82,14 @@ impl Client {
     /// Connect to the running server of the project, or start one for this command.
     pub(super) async fn attach_or_start(options: &ServerOptions, asker: Option<Asker>) -> Result<Self, Failure> {
         let claim = match reach::reach(&options.project).await? {
-            Reached::Attached(stream) => return Self::greet(Lines::over(stream), None, asker).await,
+            Reached::Attached(stream, _) => return Self::greet(Lines::over(stream), None, asker).await,
             Reached::Vacant(claim) => claim,
         };
         let loaded = server::load_aside(&options.project).await?;
         let shutdown = CancellationToken::new();
         let running = server::start(options, loaded, options.default_port(), claim, &shutdown).await?;
-        let handler = McpHandler::new(BackendCell::ready(Arc::clone(&running.server.backend)));
-        let (ours, theirs) = tokio::io::duplex(PIPE);
-        tokio::spawn(async move {
-            // How it ends is heard at the other end of the pipe.
-            if let Ok(service) = handler.serve(theirs).await {
-                let _ = service.waiting().await;
-            }
-        });
-        Self::greet(Lines::over(ours), Some((Box::new(running), shutdown)), asker).await
+        let handler = handler_on(BackendCell::ready(Arc::clone(&running.server.backend)));
+        Self::greet(handler, Some((Box::new(running), shutdown)), asker).await
     }
 
     async fn greet(

@@ -3,7 +3,7 @@
 use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::JoinHandle};
 
 /// Longest line. A request over HTTP may be as long.
 const MAX_LINE: u64 = 16 * 1024 * 1024;
@@ -13,6 +13,14 @@ pub(super) struct Lines {
     /// What the other side says, until it has gone.
     pub(super) heard: mpsc::UnboundedReceiver<Vec<u8>>,
     writer: Box<dyn AsyncWrite + Send + Unpin>,
+    reads: JoinHandle<()>,
+}
+
+/// The other side is to notice: it waits for an end as long as somebody reads.
+impl Drop for Lines {
+    fn drop(&mut self) {
+        self.reads.abort();
+    }
 }
 
 impl Lines {
@@ -23,7 +31,7 @@ impl Lines {
         writer: impl AsyncWrite + Send + Unpin + 'static,
     ) -> Self {
         let (tell, heard) = mpsc::unbounded_channel();
-        tokio::spawn(async move {
+        let reads = tokio::spawn(async move {
             let mut reader = BufReader::new(reader);
             while let Ok(Some(line)) = next(&mut reader).await {
                 if tell.send(line).is_err() {
@@ -31,7 +39,7 @@ impl Lines {
                 }
             }
         });
-        Self { heard, writer: Box::new(writer) }
+        Self { heard, writer: Box::new(writer), reads }
     }
 
     /// Over one stream.
@@ -74,6 +82,14 @@ async fn next(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn whoever_lets_go_of_them_is_heard_to_have_gone() {
+        let (one, other) = tokio::io::duplex(64);
+        let (one, mut other) = (Lines::over(one), Lines::over(other));
+        drop(one);
+        assert_eq!(other.heard.recv().await, None);
+    }
 
     #[tokio::test]
     async fn lines_come_whole_and_long_ones_do_not_end_it() {

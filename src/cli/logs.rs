@@ -102,6 +102,9 @@ impl LogsCommand {
                     if !self.show(&page, since.is_some()) {
                         return Ok(Exit::Done);
                     }
+                    if self.follow && page.next == 0 && !page.entries.is_empty() {
+                        return Err(cannot_follow());
+                    }
                     (since, left) = (Some(page.next), page.left);
                 }
                 Err(error) if self.follow && is_away(&error) => {}
@@ -140,6 +143,14 @@ impl LogsCommand {
         }
         text.is_empty() || show::print(&text)
     }
+}
+
+/// A foreign plugin gives all its output again whenever it is asked.
+fn cannot_follow() -> Failure {
+    Failure::new(
+        "this Studio's plugin does not number its output, so it cannot be followed",
+        "call again without --follow, or install our plugin: rojo-mcp plugin install",
+    )
 }
 
 /// Studio may come back.

@@ -54,7 +54,12 @@ impl McpCommand {
 /// Attach to the project's server, or start it here.
 async fn open(options: Arc<ServerOptions>, shutdown: CancellationToken) -> Result<Opened, Failure> {
     let claim = match reach::reach(&options.project).await? {
-        Reached::Attached(stream) => return Ok(Opened::Attached(Box::new(stream))),
+        Reached::Attached(stream, server) => {
+            if options.require_token {
+                reach::requires_token(&server)?;
+            }
+            return Ok(Opened::Attached(Box::new(stream)));
+        }
         Reached::Vacant(claim) => claim,
     };
     let loaded = server::load_aside(&options.project).await?;

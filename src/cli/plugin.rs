@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     core::text::for_terminal,
-    pairing::{Key, PairingList},
+    pairing::{Key, Paired, PairingList},
     plugin_model,
 };
 
@@ -41,10 +41,14 @@ enum PluginSubcommand {
         #[arg(short, long, default_value = FILE)]
         output: PathBuf,
     },
-    /// Forget every plugin that is paired with this user's servers, by `install` or by a code.
+    /// Forget plugins that are paired with this user's servers, by `install` or by a code.
     ///
-    /// Where a token is required, Studios that are connected lose their link within seconds.
-    Unpair,
+    /// Where a token is required, their Studios lose their link within seconds.
+    Unpair {
+        /// Which one: its name or the beginning of that, or its id. All of them, if not said.
+        #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+        which: Option<String>,
+    },
 }
 
 impl PluginCommand {
@@ -52,7 +56,7 @@ impl PluginCommand {
         match self.command {
             PluginSubcommand::Install { path } => install(path)?,
             PluginSubcommand::Build { output } => build(&output)?,
-            PluginSubcommand::Unpair => unpair()?,
+            PluginSubcommand::Unpair { which } => unpair(which.as_deref())?,
         }
         Ok(())
     }
@@ -114,14 +118,55 @@ fn pair(pairings: &PairingList, key: &Key, file: &Path) {
     }
 }
 
-fn unpair() -> Result<(), Failure> {
+fn unpair(which: Option<&str>) -> Result<(), Failure> {
     let hint = "see to the rights of the state folder; a list that is broken can be deleted";
-    let gone = PairingList::of_user().clear().map_err(|error| cannot("forget the pairings", &error, hint))?;
+    let failed = |error: io::Error| cannot("forget the pairings", &error, hint);
+    let list = PairingList::of_user();
+    let gone = match which {
+        None => list.clear().map_err(failed)?,
+        Some(which) => {
+            let meant = the_one(&list.all().map_err(failed)?, which)?;
+            list.forget(|paired| paired.hash.is(&meant.hash)).map_err(failed)?
+        }
+    };
     for paired in &gone {
-        say(&format!("unpaired {}", for_terminal(&paired.name)));
+        say(&format!("unpaired {}", in_words(paired)));
     }
-    say(if gone.is_empty() { "Nothing was paired." } else { "`rojo-mcp plugin install` pairs this machine's again." });
+    match which {
+        _ if gone.is_empty() => say("Nothing was paired."),
+        None => say("`rojo-mcp plugin install` pairs this machine's again."),
+        // It need not be this machine's.
+        Some(_) => {}
+    }
     Ok(())
+}
+
+/// The plugin that a person means; never one of several.
+fn the_one(all: &[Paired], which: &str) -> Result<Paired, Failure> {
+    let meant: Vec<&Paired> = all.iter().filter(|paired| paired.is_meant_by(which)).collect();
+    let listed = |some: &[&Paired]| some.iter().map(|paired| in_words(paired)).collect::<Vec<_>>().join("; ");
+    match meant.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] if all.is_empty() => {
+            let hint = "`rojo-mcp plugin install` pairs this machine's";
+            Err(Failure::new(format!("no plugin is called {which:?}: nothing is paired"), hint))
+        }
+        [] => {
+            let hint = format!("name one of these, or none for all: {}", listed(&all.iter().collect::<Vec<_>>()));
+            Err(Failure::new(format!("no plugin that is paired is called {which:?}; nothing was forgotten"), hint))
+        }
+        several => {
+            let hint = format!("name one by its id: {}", listed(several));
+            Err(Failure::new(
+                format!("{} plugins may be meant by {which:?}; nothing was forgotten", several.len()),
+                hint,
+            ))
+        }
+    }
+}
+
+fn in_words(paired: &Paired) -> String {
+    format!("{} (id {})", for_terminal(&paired.name), paired.id())
 }
 
 /// Two of us in one Studio would both connect.

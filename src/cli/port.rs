@@ -54,6 +54,9 @@ impl Holder {
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::RojoMcp(ServerCard { rojo_mcp, folder, pid, .. }) if folder.is_empty() => {
+                write!(f, "rojo-mcp {rojo_mcp} (process {pid}), which does not say what it serves")
+            }
             Self::RojoMcp(ServerCard { rojo_mcp, project, folder, pid, .. }) => {
                 write!(f, "in use by rojo-mcp {rojo_mcp} (process {pid}), which serves {project:?} in {folder}")
             }

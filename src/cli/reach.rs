@@ -22,7 +22,7 @@ const PASSING: Duration = Duration::from_secs(1);
 /// What there is.
 pub(super) enum Reached {
     /// A server runs, and this is a connection to it.
-    Attached(attach::Stream),
+    Attached(attach::Stream, ServeFile),
     /// None runs; one may be started. Without a claim where the user has no state folder: others
     /// will not find the server then.
     Vacant(Option<Claim>),
@@ -64,7 +64,7 @@ pub(super) async fn reach(project: &Path) -> Result<Reached, Failure> {
         }
         let why = match ServeFile::read(&state) {
             Some(file) => match attach::connect(&file).await {
-                Ok(stream) => return same_version(&file).map(|()| Reached::Attached(stream)),
+                Ok(stream) => return same_version(&file).map(|()| Reached::Attached(stream, file)),
                 Err(error @ DialError::Refused(..)) => return Err(does_not_answer(Some(&file), &error)),
                 // It is starting, and this is what a killed one left.
                 Err(error) => does_not_answer(Some(&file), &error),
@@ -137,6 +137,17 @@ fn same_version(file: &ServeFile) -> Result<(), Failure> {
     Err(Failure::new(
         format!("this is rojo-mcp {}, and the project is served by {}", crate::VERSION, describe(file)),
         "stop that server, or use the same version of rojo-mcp for both",
+    ))
+}
+
+/// Whoever wants a token of everybody does not use a server that wants none.
+pub(super) fn requires_token(file: &ServeFile) -> Result<(), Failure> {
+    if file.requires_token {
+        return Ok(());
+    }
+    Err(Failure::new(
+        format!("the project is served by {}, which was started without --require-token", describe(file)),
+        "stop that server and start it with --require-token, or leave the flag out here",
     ))
 }
 

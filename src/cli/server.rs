@@ -130,6 +130,7 @@ fn publish(claim: Option<Claim>, server: &Server, session: &ServeSession) -> Opt
         address: server.address,
         token: server.token.clone(),
         version: crate::VERSION.to_owned(),
+        requires_token: server.pairing.is_required(),
         project: session.project().file.clone(),
     });
     if let Err(error) = told {

@@ -3,13 +3,12 @@
 use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::client::as_flags;
 use crate::core::{
     sync::{Change, ChangeResult, Receipt},
-    text::for_terminal,
+    text::{for_terminal, word},
 };
 use crate::pairing::{PairingReport, RefusedStudio};
 
@@ -121,15 +120,6 @@ pub(super) fn refusals(report: &PairingReport) -> String {
     let mut lines: Vec<String> = report.refused.iter().map(RefusedStudio::sentence).collect();
     lines.push(format!("next: {}", report.next()));
     lines.join("\n")
-}
-
-/// The word that stands for an enum's value in JSON.
-fn word(value: &impl Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(Value::String(word)) => word,
-        Ok(other) => other.to_string(),
-        Err(error) => error.to_string(),
-    }
 }
 
 /// Print to standard output; styles are left out where they would not be seen. Whether somebody

@@ -134,6 +134,15 @@ impl<'de> Deserialize<'de> for TextHash {
     }
 }
 
+/// The word that stands for an enum's value in JSON.
+pub fn word(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        Ok(other) => other.to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
 /// Text from a place, fit for a terminal: it may hold anything, escape sequences included.
 pub fn for_terminal(text: &str) -> String {
     text.chars()

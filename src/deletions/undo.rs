@@ -159,10 +159,10 @@ impl Back<'_> {
         }
         let all = changes.iter().all(|change| change.result == ChangeResult::Done);
         let any = changes.iter().any(|change| change.result == ChangeResult::Done);
-        undo.finish(store, journal, EntryState::Done)?;
-        if all {
-            deletion.finish(store, id, EntryState::Undone)?;
-        }
+        let noted = undo.finish(store, journal, EntryState::Done);
+        let noted = noted.and_then(|()| if all { deletion.finish(store, id, EntryState::Undone) } else { Ok(()) });
+        // The files are back all the same.
+        let noted = noted.map_err(|error| format!("what it came to could not be noted: {error}"));
         let read = self.session.catch_up(Some(&written));
         let status = match (all, any) {
             (true, _) => SyncStatus::Success,
@@ -170,7 +170,8 @@ impl Back<'_> {
             (false, false) => SyncStatus::Error,
         };
         let undid = || format!("undid {} {id}{} at {when}", deletion.entry.what, deletion.entry.by());
-        let message = read.as_ref().err().map(ToString::to_string).or_else(|| any.then(undid));
+        let problem = read.as_ref().err().map(ToString::to_string).or(noted.err());
+        let message = problem.or_else(|| any.then(undid));
         let receipt = Receipt::new(status, read.unwrap_or_default(), changes, message);
         Ok(Receipt { journal: Some(journal), ..receipt })
     }

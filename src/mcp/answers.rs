@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::core::{
     status::{Busy, DataModelStatus, Played, StudioStatus},
     sync::{Change, ChangeResult, Direction, Receipt, Rejected},
+    text::word,
 };
 
 /// How many characters of a script or output an answer carries; the rest is paged.
@@ -131,8 +132,8 @@ pub struct RunCode {
     /// What stopped it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
-    /// Something too long was left out.
-    #[serde(default)]
+    /// Something too long was left out, here or (`outputTruncated`) by the plugin.
+    #[serde(default, alias = "outputTruncated")]
     pub truncated: bool,
 }
 
@@ -180,6 +181,10 @@ impl RunCode {
             kept.push(line);
         }
         self.output = kept;
+        if self.error.as_ref().is_some_and(|error| error.to_string().len() > MAX_TEXT) {
+            self.truncated = true;
+            self.error = self.error.as_ref().map(shortened);
+        }
         let size: usize = self.returns.iter().map(|value| value.to_string().len()).sum();
         if size > MAX_TEXT {
             self.truncated = true;
@@ -187,6 +192,14 @@ impl RunCode {
         }
         self
     }
+}
+
+/// The beginning of an error's message, and its line.
+fn shortened(error: &Value) -> Value {
+    let text = error.get("message").unwrap_or(error).as_str().unwrap_or_default();
+    let end = text.floor_char_boundary(MAX_TEXT / 2);
+    let message = format!("{} [{} bytes in all]", text.get(..end).unwrap_or_default(), error.to_string().len());
+    serde_json::json!({ "message": message, "line": error.get("line") })
 }
 
 impl fmt::Display for Status {
@@ -376,11 +389,5 @@ impl fmt::Display for Change {
     }
 }
 
-/// The word that stands for an enum's value in JSON.
-pub(super) fn word(value: &impl Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(Value::String(word)) => word,
-        Ok(other) => other.to_string(),
-        Err(error) => error.to_string(),
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    answers::{Synced, word},
+    answers::Synced,
     backend::{Backend, ProgressSink},
     tools::{STATUS_PATIENCE, run_code_answer},
 };
@@ -16,6 +16,7 @@ use crate::core::{
     error::ToolError,
     ids::{OperationId, RequestId},
     operations::{Operation, Outcome},
+    text::word,
 };
 
 /// What became of a call: its answer, or whether it runs, waits, or may have run. Outcomes with an operationId are kept for a day.

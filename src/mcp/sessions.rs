@@ -41,12 +41,13 @@ impl Sessions {
     /// Make room for another session. `false`: all are in use.
     pub async fn make_room(&self) -> bool {
         let kept: HashSet<Arc<str>> = self.manager.sessions.read().await.keys().cloned().collect();
-        if kept.len() < MAX_SESSIONS {
-            return true;
-        }
         let oldest = {
             let mut known = self.known();
-            known.retain(|id, _| kept.contains(id));
+            // One that has ended may still be answering, and one that has just begun is not among those kept.
+            known.retain(|id, session| session.open > 0 || kept.contains(id));
+            if kept.len() < MAX_SESSIONS {
+                return true;
+            }
             let idle = known.iter().filter(|(_, session)| session.open == 0);
             let oldest = idle.min_by_key(|(_, session)| session.used).map(|(id, _)| Arc::clone(id));
             oldest.inspect(|id| _ = known.remove(id))
@@ -137,5 +138,24 @@ impl hyper::body::Body for Answer {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn sessions_that_have_ended_are_forgotten_and_those_in_use_are_not() {
+        let sessions = Sessions::new(Arc::default());
+        let in_use = sessions.begin("in use", Some(&Value::from(1))).expect("it is the first");
+        for number in 0..1000 {
+            drop(sessions.begin(&number.to_string(), None));
+        }
+        assert!(sessions.make_room().await);
+        assert_eq!(sessions.known().keys().map(|id| &**id).collect::<Vec<_>>(), ["in use"]);
+        assert!(sessions.begin("in use", Some(&Value::from(1))).is_none(), "that request is under way");
+        drop(in_use);
+        assert!(sessions.begin("in use", Some(&Value::from(1))).is_some());
     }
 }

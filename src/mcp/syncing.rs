@@ -123,11 +123,17 @@ async fn bring_back(backend: &Backend, entry: u64, partial: bool, claim: Option<
                 return Err(ToolError::outcome_unknown("the server", "it is under way").ask_get_call(id.as_str()));
             }
         }
-        let receipt = deletions::bring_back(&session, &store, (entry, who), partial)?;
+        let outcome = deletions::bring_back(&session, &store, (entry, who), partial);
         if let Some(Claim { id, .. }) = &claim {
-            store.settle(id, tools::to_json(&Outcome::Receipt(receipt.clone())))?;
+            let kept = match &outcome {
+                Ok(receipt) => store.settle(id, tools::to_json(&Outcome::Receipt(receipt.clone()))),
+                Err(_) => store.never_ran(id),
+            };
+            if let Err(error) = kept {
+                log::error!("the outcome of operation {id} is not kept: {error}");
+            }
         }
-        Ok(receipt)
+        Ok(outcome?)
     });
     Ok(Synced::new(receipt.await?, &backend.session.problems(), backend.session.warning()))
 }

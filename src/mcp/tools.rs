@@ -15,7 +15,7 @@ use super::{
     journal::cut_off_problem,
     operations::claim,
     playing,
-    printed::{ConsoleEntry, ConsoleOutput},
+    printed::{ConsoleEntry, ConsoleOutput, bound},
     schema, syncing,
 };
 use crate::{
@@ -335,11 +335,7 @@ fn console_answer(backend: &Backend, page: Page) -> ConsoleOutput {
         .into_iter()
         .map(|mut line| {
             let at = file_and_line(backend, &line.text);
-            if line.text.len() > room {
-                let kept: String = line.text.chars().take(room).collect();
-                line.text = format!("{kept} [{} bytes in all]", line.text.len());
-            }
-            room = room.saturating_sub(line.text.len());
+            bound(&mut line, &mut room);
             ConsoleEntry { line, at }
         })
         .collect();

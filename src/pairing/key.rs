@@ -11,6 +11,9 @@ use crate::attach::{Token, same};
 /// How many bytes a key has; a SHA-1 has as many.
 const BYTES: usize = 20;
 
+/// How many digits of a hash tell it from the others of one person.
+const SHORT: usize = 8;
+
 /// By which a plugin proves that it is paired. 20 random bytes, written as 40 hex digits.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key([u8; BYTES]);
@@ -62,6 +65,11 @@ impl KeyHash {
     /// Whether `proof` was made with the key of this hash. Takes as long whether it was or not.
     pub fn is_proven(&self, host: &str, nonce: &str, proof: &str) -> bool {
         from_hex(proof).is_some_and(|proof| same(&Key(mask(self, host, nonce, proof)).hash().0, &self.0))
+    }
+
+    /// The first digits, by which a person names it.
+    pub fn short(&self) -> &str {
+        self.0.get(..SHORT).unwrap_or(&self.0)
     }
 
     /// Whether both are the same.

@@ -18,6 +18,9 @@ const LARGEST: u64 = 1024 * 1024;
 /// More pairings than this are not kept; the oldest goes.
 const MOST: usize = 64;
 
+/// Fewer digits name nobody.
+const SHORTEST_ID: usize = 4;
+
 /// A plugin that is paired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paired {
@@ -27,6 +30,19 @@ pub struct Paired {
     pub name: String,
     /// Since when, in milliseconds since 1970.
     pub since: u64,
+}
+
+impl Paired {
+    /// What tells it from others of its name.
+    pub fn id(&self) -> &str {
+        self.hash.short()
+    }
+
+    /// Whether a person means it who names it so: by its name or the beginning of that, or by its id.
+    pub fn is_meant_by(&self, wanted: &str) -> bool {
+        let wanted = wanted.to_lowercase();
+        self.name.to_lowercase().starts_with(&wanted) || wanted.len() >= SHORTEST_ID && self.id().starts_with(&wanted)
+    }
 }
 
 /// What the file holds.
@@ -116,7 +132,19 @@ impl PairingList {
     /// # Errors
     /// It cannot be written.
     pub fn clear(&self) -> io::Result<Vec<Paired>> {
-        self.change(|pairings| std::mem::take(&mut pairings.keys))
+        self.forget(|_| true)
+    }
+
+    /// Forget the keys that are meant; gives them.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn forget(&self, is_meant: impl Fn(&Paired) -> bool) -> io::Result<Vec<Paired>> {
+        self.change(|pairings| {
+            let (gone, kept) = std::mem::take(&mut pairings.keys).into_iter().partition(is_meant);
+            pairings.keys = kept;
+            gone
+        })
     }
 
     fn read(&self) -> io::Result<Pairings> {
@@ -220,6 +248,29 @@ mod tests {
         assert!(!list.knows(&Key::random()));
         let error = list.add(Key::random().hash(), "x").expect_err("nothing is written over it");
         assert!(error.to_string().contains(NAME), "{error}");
+    }
+
+    #[test]
+    fn one_is_forgotten_by_its_name_the_beginning_of_it_or_its_id() {
+        let list = PairingList::in_memory();
+        let names = ["Arena", "the plugin in /home/x/RojoMcp.rbxm", "Château"];
+        for name in names {
+            list.add(Key::random().hash(), name).expect("kept");
+        }
+        let all = list.all().expect("a list");
+        let meant = |wanted: &str| -> Vec<&str> {
+            all.iter().filter(|one| one.is_meant_by(wanted)).map(|one| one.name.as_str()).collect()
+        };
+        for (wanted, found) in
+            [("arena", names[0]), ("the plugin", names[1]), ("CHÂT", names[2]), (all[2].id(), names[2])]
+        {
+            assert_eq!(meant(wanted), [found], "{wanted}");
+        }
+        assert_eq!(meant(all[2].id().get(..3).expect("digits")), [] as [&str; 0], "three digits are too few");
+        assert_eq!(meant("lantern"), [] as [&str; 0]);
+        let gone = list.forget(|one| one.is_meant_by("arena")).expect("kept");
+        assert_eq!(gone, all.get(..1).expect("the first"));
+        assert_eq!(list.all().expect("a list"), all.get(1..).expect("the others"));
     }
 
     #[test]

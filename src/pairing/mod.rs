@@ -143,7 +143,10 @@ impl Pairing {
     /// Whether this key still counts. A list that cannot be read takes nothing back.
     pub fn still_counts(&self, hash: &KeyHash) -> bool {
         let here = self.state().here.iter().any(|known| known.is(hash));
-        here || self.list.all().is_ok_and(|all| all.iter().any(|paired| paired.hash.is(hash)))
+        match self.list.all() {
+            Ok(all) => here || all.iter().any(|paired| paired.hash.is(hash)),
+            Err(_) => true,
+        }
     }
 
     /// Pair the plugin of `studio`, if `code` is the one that counts now. It counts no more then.
@@ -152,12 +155,12 @@ impl Pairing {
     /// It is not, or the list cannot be written.
     pub fn pair(&self, code: &str, hash: KeyHash, studio: &str) -> Result<(), BadCode> {
         self.state().codes.take(code, clock::now())?;
-        self.list.add(hash, studio).map_err(|error| BadCode::NotKept(error.to_string()))
+        self.list.add(hash, &shortened(studio)).map_err(|error| BadCode::NotKept(error.to_string()))
     }
 
     /// A Studio was refused.
     pub fn refused(&self, studio: &str, why: &str) {
-        let studio: String = studio.chars().take(LONGEST_NAME).collect();
+        let studio = shortened(studio);
         let mut state = self.state();
         state.refused.retain(|refused| refused.studio != studio);
         state.refused.push_back(Refused { studio, why: why.to_owned(), at: clock::now() });
@@ -170,7 +173,7 @@ impl Pairing {
 
     /// It has come in since.
     pub fn came_in(&self, studio: &str) {
-        let studio: String = studio.chars().take(LONGEST_NAME).collect();
+        let studio = shortened(studio);
         self.state().refused.retain(|refused| refused.studio != studio);
     }
 
@@ -213,6 +216,11 @@ impl Pairing {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A place may be called anything, at any length.
+fn shortened(studio: &str) -> String {
+    studio.chars().take(LONGEST_NAME).collect()
 }
 
 impl PairingReport {
@@ -287,5 +295,29 @@ mod tests {
         let refused = pairing.refused_of_late();
         assert_eq!(refused.len(), MOST_REFUSED);
         assert!(refused.iter().all(|refused| refused.studio.chars().count() <= LONGEST_NAME));
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_read_lets_nobody_in_and_ends_no_link() {
+        let root = tempfile::tempdir().expect("a folder");
+        let state = crate::state::StateFolder::below(root.path(), root.path()).expect("a state folder");
+        let pairing = Pairing::new(PairingList::in_folder(&state), true);
+        let key = Key::random();
+        pairing.list.add(key.hash(), "a plugin").expect("kept");
+        crate::state::write_private(&state.path("pairings.json"), b"{").expect("written");
+        assert!(pairing.proven("h", "n", &[key.prove("h", "n")]).is_err());
+        assert!(pairing.still_counts(&key.hash()), "nobody has taken it back");
+    }
+
+    #[test]
+    fn a_name_of_any_length_leaves_the_list_readable() {
+        let root = tempfile::tempdir().expect("a folder");
+        let state = crate::state::StateFolder::below(root.path(), root.path()).expect("a state folder");
+        let pairing = Pairing::new(PairingList::in_folder(&state), true);
+        pairing.refused("Place1", "it is not paired");
+        let code = pairing.report().code.expect("a code");
+        assert_eq!(pairing.pair(&code, Key::random().hash(), &"é".repeat(1024 * 1024)), Ok(()));
+        let all = pairing.list.all().expect("it can be read");
+        assert_eq!(all[0].name.chars().count(), LONGEST_NAME);
     }
 }

@@ -12,12 +12,13 @@ use super::{
     hub::{Progress, Reply, Report},
     link::{CLOSE_PATIENCE, Out},
     outbox::{Outbox, bounds},
+    queue::Queue,
     records::{Keep, Records},
     work::Worker,
 };
 use crate::{
     core::{
-        bridge::{CallerId, Effect, Event},
+        bridge::{CallerId, Effect, Event, Work},
         error::ToolError,
         ids::{NodeId, RunId},
         protocol::{MAX_PART_BYTES, Node, Patch, PatchOp, TreePart},
@@ -29,10 +30,16 @@ use crate::{
     store::Store,
 };
 
+/// Something about what is kept of a place.
+type Job = Box<dyn FnOnce() + Send>;
+
 /// The outside of the bridge: outboxes, waiting callers, and the serve session.
 pub(super) struct Effects {
     session: Arc<ServeSession>,
-    pub(super) records: Records,
+    records: Records,
+    /// What is known of a place is read and written in one order: a base that overtakes another, or the
+    /// name that its place has now, would be lost.
+    places: Queue<Job>,
     worker: Worker,
     results: mpsc::UnboundedSender<Event>,
     links: HashMap<LinkId, Outbox>,
@@ -43,7 +50,16 @@ impl Effects {
     pub(super) fn new(session: Arc<ServeSession>, store: Store, results: mpsc::UnboundedSender<Event>) -> Self {
         let records = Records::start(store.clone(), results.clone());
         let worker = Worker { session: Arc::clone(&session), store };
-        Self { session, records, worker, results, links: HashMap::new(), callers: HashMap::new() }
+        let places = Queue::start("places", |job: Job| job());
+        Self { session, records, places, worker, results, links: HashMap::new(), callers: HashMap::new() }
+    }
+
+    /// Wait until all is kept that was to be.
+    pub(super) async fn finish(self) {
+        self.records.finish().await;
+        if !self.places.finish().await {
+            log::error!("keeping what was agreed last failed");
+        }
     }
 
     pub(super) fn open_link(&mut self, link: LinkId, outbox: Outbox) {
@@ -108,29 +124,28 @@ impl Effects {
                 self.records.keep(Keep::Outcome(operation, request, outcome));
             }
             Effect::Recover { request, outcome } => self.records.keep(Keep::Recovered(request, outcome)),
-            Effect::LoadBases { place, session } => self.aside(move |worker| {
+            Effect::LoadBases { place, session } => self.answer_in_order(move |worker| {
                 let (kept, cut_off) = (worker.bases(&place), worker.cut_off_runs(&place));
                 let unseen = worker.unseen(&place, &session);
-                Some(Event::BasesLoaded { place, kept, cut_off, unseen })
+                Event::BasesLoaded { place, kept, cut_off, unseen }
             }),
-            Effect::Remember { place, news } => self.quietly(move |worker| worker.remember(&place, &news)),
+            Effect::Remember { place, news } => self.in_order(move |worker| worker.remember(&place, &news)),
             Effect::KeepSession { place, session, unseen } => {
-                self.quietly(move |worker| worker.keep_session(&place, &session, &unseen))
+                self.in_order(move |worker| worker.keep_session(&place, &session, &unseen))
             }
-            Effect::CutOff { journal } => self.quietly(move |worker| worker.cut_off(journal)),
-            Effect::Clear { place, cleared } => self.quietly(move |worker| worker.clear(&place, cleared)),
-            Effect::MovePlace { from, to } => self.quietly(move |worker| worker.move_place(&from, &to)),
-            Effect::Work { run, work } => self.aside(move |worker| {
-                let done = worker.work(work);
-                Some(Event::Worked { run, done })
-            }),
+            Effect::CutOff { journal } => self.in_order(move |worker| worker.cut_off(journal)),
+            Effect::Clear { place, cleared } => self.in_order(move |worker| worker.clear(&place, cleared)),
+            Effect::MovePlace { from, to } => self.in_order(move |worker| worker.move_place(&from, &to)),
+            // Of what is kept, these want the last, and say the last.
+            Effect::Work { run, work: work @ (Work::Recall { .. } | Work::Conclude { .. }) } => {
+                self.answer_in_order(move |worker| Event::Worked { run, done: worker.work(work) });
+            }
+            Effect::Work { run, work } => {
+                let worker = self.worker.clone();
+                self.off_task(move |_| Event::Worked { run, done: worker.work(work) });
+            }
             Effect::Output { studio, level, message } => {
-                let level = match level {
-                    0 | 1 => log::Level::Info,
-                    2 => log::Level::Warn,
-                    _ => log::Level::Error,
-                };
-                log::log!(target: "studio", level, "{}: {}", for_terminal(&studio), for_terminal(&message));
+                log::log!(target: "studio", loudness(level), "{}: {}", for_terminal(&studio), for_terminal(&message));
             }
             Effect::Note(text) => log::info!("{}", for_terminal(&text)),
         }
@@ -160,22 +175,20 @@ impl Effects {
         }
     }
 
-    /// The same on the store and on files.
-    fn aside(&self, work: impl FnOnce(&Worker) -> Option<Event> + Send + 'static) {
-        let (worker, results) = (self.worker.clone(), self.results.clone());
-        tokio::task::spawn_blocking(move || {
-            if let Some(event) = work(&worker) {
-                // Without an owner nobody wants the result.
-                let _ = results.send(event);
-            }
-        });
+    /// Work on what is kept of places, after all such work before it.
+    fn in_order(&self, work: impl FnOnce(&Worker) + Send + 'static) {
+        let worker = self.worker.clone();
+        if self.places.put(Box::new(move || work(&worker))).is_err() {
+            log::error!("what was agreed is no longer kept: its thread has ended");
+        }
     }
 
-    /// The same, and nobody is told.
-    fn quietly(&self, work: impl FnOnce(&Worker) + Send + 'static) {
-        self.aside(move |worker| {
-            work(worker);
-            None
+    /// The same, and the result comes back as an event.
+    fn answer_in_order(&self, work: impl FnOnce(&Worker) -> Event + Send + 'static) {
+        let results = self.results.clone();
+        self.in_order(move |worker| {
+            // Without an owner nobody wants the result.
+            let _ = results.send(work(worker));
         });
     }
 
@@ -186,6 +199,15 @@ impl Effects {
             // Without an owner nobody wants the result.
             let _ = results.send(work(&session));
         });
+    }
+}
+
+/// How loud a line of a Studio's output is here.
+fn loudness(level: u8) -> log::Level {
+    match level {
+        0 | 1 => log::Level::Info,
+        2 => log::Level::Warn,
+        _ => log::Level::Error,
     }
 }
 
@@ -254,9 +276,12 @@ mod tests {
 
     use super::*;
     use crate::core::{
+        agreement::{Kept, News},
         bridge::Answer,
-        ids::{OperationId, RequestId},
+        ids::{InstanceId, OperationId, RequestId, SessionId},
         operations::{Intent, Outcome},
+        paths::InstanceKey,
+        text::TextHash,
     };
 
     #[tokio::test]
@@ -285,6 +310,42 @@ mod tests {
             assert_eq!(answered.await.expect("an answer"), Ok(Answer::Tool(json!(round))));
             let known = store.operation(&operation).expect("the store is read").expect("it is known");
             assert_eq!(known.outcome, Some(json!({ "tool": round })));
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_is_kept_of_a_place_is_kept_in_the_order_in_which_it_was_decided() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        #[expect(clippy::disallowed_methods, reason = "a person is not the server")]
+        std::fs::write(folder.path().join("default.project.json"), r#"{"name":"Kept","tree":{"$className":"Folder"}}"#)
+            .expect("a file can be written");
+        let session = ServeSession::start(folder.path()).expect("the project starts");
+        let (results, mut events) = mpsc::unbounded_channel();
+        let mut effects = Effects::new(session, Store::in_memory(), results);
+        let place = |name: &str| InstanceId::from(name);
+        for round in 0..100_u64 {
+            let (from, to) = (place(&format!("anon:{round}")), place(&format!("place:{round}")));
+            let texts = [format!("{round} before"), format!("{round} after")];
+            let agree = |text: &String| {
+                let kept = Kept {
+                    key: InstanceKey::from("Main"),
+                    id: None,
+                    last: Some(TextHash::of(text)),
+                    earlier: Vec::new(),
+                    text: Some(text.clone()),
+                };
+                Effect::Remember { place: from.clone(), news: vec![News::Agreed(kept)] }
+            };
+            let session = SessionId::from("session");
+            effects.carry_out_all(vec![
+                agree(&texts[0]),
+                agree(&texts[1]),
+                Effect::MovePlace { from: from.clone(), to: to.clone() },
+                Effect::LoadBases { place: to.clone(), session },
+            ]);
+            let Some(Event::BasesLoaded { kept, .. }) = events.recv().await else { panic!("it is read") };
+            let last: Vec<_> = kept.iter().map(|kept| kept.last).collect();
+            assert_eq!(last, [Some(TextHash::of(&texts[1]))], "round {round}");
         }
     }
 }

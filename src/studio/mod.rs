@@ -6,6 +6,7 @@ mod gate;
 mod hub;
 mod link;
 mod outbox;
+mod queue;
 mod records;
 mod work;
 mod writes;

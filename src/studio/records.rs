@@ -1,13 +1,8 @@
 //! The thread that keeps intents and outcomes, in the order in which they were decided.
 
-use std::{
-    sync::mpsc::{Receiver, SendError, Sender, channel},
-    thread::{self, JoinHandle},
-};
-
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::hub::Reply;
+use super::{hub::Reply, queue::Queue};
 use crate::{
     core::{
         bridge::{Answer, Event},
@@ -30,23 +25,15 @@ pub(super) enum Keep {
 }
 
 /// The way to the thread.
-pub(super) struct Records {
-    jobs: Sender<Keep>,
-    thread: JoinHandle<()>,
-}
+pub(super) struct Records(Queue<Keep>);
 
 impl Records {
     pub fn start(store: Store, results: UnboundedSender<Event>) -> Self {
-        let (jobs, wanted) = channel();
-        let thread = thread::Builder::new()
-            .name("records".into())
-            .spawn(move || keep_all(&store, &wanted, &results))
-            .expect("the system has room for a thread at the start");
-        Self { jobs, thread }
+        Self(Queue::start("records", move |what| keep(&store, what, &results)))
     }
 
     pub fn keep(&self, what: Keep) {
-        if let Err(SendError(what)) = self.jobs.send(what) {
+        if let Err(what) = self.0.put(what) {
             log::error!("outcomes are no longer kept: their thread has ended");
             if let Keep::Reply(reply, outcome) = what {
                 reply.give(outcome);
@@ -56,37 +43,33 @@ impl Records {
 
     /// Wait until all is kept.
     pub async fn finish(self) {
-        drop(self.jobs);
-        let ended = tokio::task::spawn_blocking(move || self.thread.join()).await;
-        if !matches!(ended, Ok(Ok(()))) {
+        if !self.0.finish().await {
             log::error!("keeping the last outcomes failed");
         }
     }
 }
 
-fn keep_all(store: &Store, wanted: &Receiver<Keep>, results: &UnboundedSender<Event>) {
-    for what in wanted {
-        match what {
-            Keep::Intent(operation, intent) => {
-                let intention = store.intend(&operation, &intent).map_err(not_noted);
-                // Without an owner nobody wants the result.
-                let _ = results.send(Event::Intended { operation, intention });
+fn keep(store: &Store, what: Keep, results: &UnboundedSender<Event>) {
+    match what {
+        Keep::Intent(operation, intent) => {
+            let intention = store.intend(&operation, &intent).map_err(not_noted);
+            // Without an owner nobody wants the result.
+            let _ = results.send(Event::Intended { operation, intention });
+        }
+        Keep::Reply(reply, outcome) => reply.give(outcome),
+        Keep::Outcome(operation, request, outcome) => {
+            if let Err(error) = keep_outcome(store, &operation, outcome) {
+                log::error!("the outcome of operation {operation} is not kept: {error}");
             }
-            Keep::Reply(reply, outcome) => reply.give(outcome),
-            Keep::Outcome(operation, request, outcome) => {
-                if let Err(error) = keep_outcome(store, &operation, outcome) {
-                    log::error!("the outcome of operation {operation} is not kept: {error}");
-                }
-                let _ = results.send(Event::Recorded { request });
+            let _ = results.send(Event::Recorded { request });
+        }
+        Keep::Recovered(request, outcome) => {
+            match recover(store, &request, outcome) {
+                Ok(Some(operation)) => log::info!("operation {operation} of an earlier server has its outcome"),
+                Ok(None) => {}
+                Err(error) => log::error!("the outcome of request {request} is not kept: {error}"),
             }
-            Keep::Recovered(request, outcome) => {
-                match recover(store, &request, outcome) {
-                    Ok(Some(operation)) => log::info!("operation {operation} of an earlier server has its outcome"),
-                    Ok(None) => {}
-                    Err(error) => log::error!("the outcome of request {request} is not kept: {error}"),
-                }
-                let _ = results.send(Event::Recorded { request });
-            }
+            let _ = results.send(Event::Recorded { request });
         }
     }
 }

@@ -180,6 +180,42 @@ async fn c56_a_server_of_another_version_is_named_and_not_used() {
     assert!(agent.server().await.starts_with("http://localhost"), "the next call finds what was put right");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_that_attach_are_told_apart_and_leave_one_by_one() {
+    let project = demo();
+    let (_serving, _port) = serve_with(project.path(), &["--headless"]).await;
+    let one = StdioAgent::start(project.path(), &[]).await;
+    let other = StdioAgent::start(project.path(), &[]).await;
+    let started = one.call("start_stop_play", json!({ "mode": "run_server" })).await;
+    assert_eq!(started["mode"], "run", "{started}");
+    let played = async |agent: &StdioAgent| agent.call("status", json!({})).await["studios"][0]["played"]["by"].clone();
+    assert_eq!((played(&one).await, played(&other).await), (json!("you"), json!("another caller")));
+    let restarted = other.call("start_stop_play", json!({ "mode": "restart" })).await;
+    assert!(restarted["error"]["message"].to_string().contains("by another caller"), "{restarted}");
+    assert_eq!(one.end().await, Some(0));
+    until("the other hears that it has left", || async { played(&other).await == "a caller that has left" }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_wants_a_token_required_uses_no_server_that_requires_none() {
+    let project = demo();
+    let (mut serving, _port) = serve(project.path()).await;
+    let agent = StdioAgent::start(project.path(), &["--port", "0", "--require-token"]).await;
+    let error = agent.call("status", json!({})).await["error"].clone();
+    let pid = serving.id().expect("it runs").to_string();
+    let message = error["message"].as_str().expect("a text");
+    assert!(message.contains("without --require-token") && message.contains(&pid), "{error}");
+    assert!(error["hint"].as_str().is_some_and(|hint| hint.contains("start it with --require-token")), "{error}");
+
+    serving.kill().await.expect("killed");
+    assert!(agent.server().await.starts_with("http://localhost"), "now it serves itself");
+    let second = StdioAgent::start(project.path(), &["--require-token"]).await;
+    assert_eq!(second.server().await, agent.server().await, "that one requires it");
+    assert_eq!(second.end().await, Some(0));
+    let third = StdioAgent::start(project.path(), &[]).await;
+    assert_eq!(third.server().await, agent.server().await, "whoever does not ask gets more than it wants");
+}
+
 #[expect(clippy::disallowed_methods, reason = "a test puts another file there")]
 fn replace(path: &Path, text: &str) {
     std::fs::write(path, text).expect("written");
@@ -242,6 +278,7 @@ async fn a_stranger_on_the_port_never_sees_the_token() {
         address: stranger.local_addr().expect("an address"),
         token: Token::random(),
         version: rojo_mcp::VERSION.into(),
+        requires_token: false,
         project: "default.project.json".into(),
     };
     let listen = async {

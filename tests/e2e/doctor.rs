@@ -13,8 +13,8 @@ use crate::{
     attach::serve_with,
     command::{Ran, run},
     faults::{hello1, take_tree},
-    level0::FakePlugin,
-    support::{Agent, BOUND, demo, program, save},
+    level0::{FakePlugin, hello},
+    support::{Agent, BOUND, demo, program, save, until},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,6 +64,31 @@ async fn logs_print_what_studio_printed_by_level_and_go_on() {
         lines.next_line().await.expect("text").expect("a line")
     };
     assert_eq!(tokio::time::timeout(BOUND, follow).await.expect("in time"), "three");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn output_that_is_not_numbered_is_printed_once_and_cannot_be_followed() {
+    let project = demo();
+    let (_serving, port) = serve_with(project.path(), &[]).await;
+    let mut plugin = FakePlugin::connect(port).await;
+    plugin.send(hello(7)).await;
+    until("it is linked", || async { Agent { port }.ask("status", json!({})).await["studios"][0].is_object() }).await;
+    let answer = async {
+        loop {
+            let asked = plugin.next().await.expect("the link is open");
+            if asked["type"] == "get_console_output" {
+                let id = asked["requestId"].clone();
+                plugin.send(json!({ "requestId": id, "status": "success", "response": "all of it" })).await;
+            }
+        }
+    };
+    let ran = tokio::select! {
+        ran = run(project.path(), "logs", &["--follow"]) => ran,
+        () = answer => unreachable!("it goes on for ever"),
+    };
+    assert_eq!(ran.status, Some(1), "{}", ran.stdout);
+    assert_eq!(ran.stdout, "all of it\n");
+    assert!(ran.stderr.contains("cannot be followed") && ran.stderr.contains("next:"), "{}", ran.stderr);
 }
 
 /// The doctor's line of this name.

@@ -1,5 +1,7 @@
 //! A plugin that speaks level 0, byte for byte.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::{
@@ -23,7 +25,12 @@ impl FakePlugin {
 
     /// The same, for what was dialled as `host`, with the server's token.
     pub async fn connect_with(port: u16, host: &str, token: Option<&str>) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("the server listens");
+        Self::connect_to((Ipv4Addr::LOCALHOST, port).into(), host, token).await
+    }
+
+    /// The same, to another address of this machine.
+    pub async fn connect_to(address: SocketAddr, host: &str, token: Option<&str>) -> Self {
+        let stream = TcpStream::connect(address).await.expect("the server listens");
         let mut request = format!("ws://{host}/api/mcp/stream").into_client_request().expect("a request");
         if let Some(token) = token {
             let bearer = format!("Bearer {token}").parse().expect("a header value");

@@ -21,6 +21,7 @@ mod parts;
 mod play;
 mod play_steps;
 mod recovery;
+mod remote;
 mod review;
 mod rojo;
 mod security;

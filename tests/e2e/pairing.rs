@@ -61,7 +61,7 @@ async fn call(server: &TestServer, headers: &[(&str, &str)], tool: &str) -> (Sta
     (status, serde_json::from_slice(&body).unwrap_or_default())
 }
 
-fn bearer(server: &TestServer, project: &Path) -> String {
+pub fn bearer(server: &TestServer, project: &Path) -> String {
     format!("Bearer {}", server.serve_file(project).token.secret())
 }
 
@@ -149,6 +149,16 @@ async fn only_who_sends_the_token_is_served_and_rojo_is_turned_off() {
     }
     assert_eq!(agent.http("GET", "/api/mcp/reviews", &[], "").await.0, StatusCode::FORBIDDEN);
     assert_eq!(agent.http("GET", "/api/mcp/reviews", &[token], "").await.0, StatusCode::OK);
+    // What is served is not told to everybody on this machine.
+    for path in ["/", "/api/mcp/server"] {
+        let (status, _, told) = agent.http("GET", path, &[], "").await;
+        let told = String::from_utf8_lossy(&told).into_owned();
+        assert_eq!(status, StatusCode::OK, "{path}: {told}");
+        let folder = project.path().file_name().expect("a name").to_string_lossy();
+        assert!(!told.contains("Lantern Run") && !told.contains(&*folder), "{path}: {told}");
+        let (_, _, told) = agent.http("GET", path, &[token], "").await;
+        assert!(String::from_utf8_lossy(&told).contains("Lantern Run"), "{path}");
+    }
     // How pairing stands is for who has the token, and for no game.
     assert_eq!(agent.http("GET", "/api/mcp/server/pairing", &[], "").await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(agent.http("GET", "/api/mcp/server/pairing", &[token], "").await.0, StatusCode::OK);
@@ -278,9 +288,16 @@ async fn the_commands_go_on_and_an_installed_plugin_needs_no_code() {
     let installed = std::fs::read(plugins.join("RojoMcp.rbxm")).expect("it is there");
     let own = studio(port, Vec::new(), installed);
     until_it_says(&own, "Connected").await;
+    let ran = plugin(project.path(), "unpair", &["nobody"]).await;
+    assert_eq!(ran.status, Some(1), "{}", ran.stdout);
+    assert!(ran.stderr.contains("\"nobody\"") && ran.stderr.contains("Lantern Run"), "it says whom: {}", ran.stderr);
+    let ran = plugin(project.path(), "unpair", &["lantern run"]).await;
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("unpaired") && ran.stdout.contains("Lantern Run"), "{}", ran.stdout);
+    until_it_says(&stranger, "Refused").await;
+    assert!(says(&own).await.contains("Connected"), "it was not meant");
     assert_eq!(plugin(project.path(), "unpair", &[]).await.status, Some(0));
     until_it_says(&own, "Refused").await;
-    until_it_says(&stranger, "Refused").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,7 @@
 //! What the end-to-end tests share.
 
 use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -85,13 +86,25 @@ impl TestServer {
         Self::start_as(project, port, |config| ServerConfig { pairing, allowed_hosts, ..config }).await
     }
 
+    /// One that listens on all addresses of this machine, and is reached as `host` too.
+    pub async fn start_everywhere(project: &Path, host: String, list: PairingList) -> Self {
+        let pairing = Arc::new(Pairing::new(list, false));
+        let allowed_hosts = vec![host];
+        let at = (Ipv4Addr::UNSPECIFIED, 0).into();
+        Self::start_at(project, at, |config| ServerConfig { pairing, allowed_hosts, ..config }).await
+    }
+
     async fn start_as(project: &Path, port: u16, change: impl FnOnce(ServerConfig) -> ServerConfig) -> Self {
+        Self::start_at(project, (Ipv4Addr::LOCALHOST, port).into(), change).await
+    }
+
+    async fn start_at(project: &Path, address: SocketAddr, change: impl FnOnce(ServerConfig) -> ServerConfig) -> Self {
         let project = project.to_path_buf();
         let session = tokio::task::spawn_blocking(move || ServeSession::start(&project))
             .await
             .expect("no panic")
             .expect("the project loads");
-        let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("a free port");
+        let listener = TcpListener::bind(address).await.expect("a free port");
         let shutdown = CancellationToken::new();
         let config = change(ServerConfig::new(Arc::clone(&session), shutdown.clone()));
         let server = Server::start(listener, config).expect("it starts");
@@ -143,6 +156,7 @@ impl TestServer {
             address: server.address,
             token: server.token.clone(),
             version: rojo_mcp::VERSION.into(),
+            requires_token: server.pairing.is_required(),
             project: project.join("default.project.json"),
         }
     }
@@ -252,7 +266,19 @@ impl Agent {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> (StatusCode, HeaderMap, Bytes) {
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).await.expect("the server listens");
+        self.http_to(Ipv4Addr::LOCALHOST.into(), method, path, headers, body).await
+    }
+
+    /// The same, to another address of this machine.
+    pub async fn http_to(
+        &self,
+        ip: IpAddr,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> (StatusCode, HeaderMap, Bytes) {
+        let stream = TcpStream::connect((ip, self.port)).await.expect("the server listens");
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("HTTP");
         tokio::spawn(connection);
         let mut request = Request::builder().method(method).uri(path);

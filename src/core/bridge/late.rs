@@ -73,7 +73,11 @@ struct LateCall {
 
 impl Late {
     pub fn insert(&mut self, studio: StudioKey, request: Request, operation: Option<OperationId>) {
-        let Request { request_id: id, n, body, .. } = request;
+        let Request { request_id: id, n, mut body, .. } = request;
+        // To read a late answer needs no more than its kind, and the code may have megabytes.
+        if let RequestBody::Tool { args, .. } = &mut body {
+            *args = Value::Null;
+        }
         self.keep(id, LateCall { studio, n, body: Some(body), operation, state: CallState::Unknown });
     }
 

@@ -34,7 +34,7 @@ impl Bridge {
             let error = ToolError::new(
                 ErrorCode::Unsupported,
                 "this Studio's plugin settles conflicts and takes changes back by itself and cannot be asked from here",
-                "sync with `overrides`, or install our plugin (`rojo-mcp plugin build`)",
+                "sync with `overrides`, or install our plugin (`rojo-mcp plugin install`)",
             );
             return self.finish(who, Err(error), Ran::Never);
         }
@@ -42,7 +42,7 @@ impl Bridge {
             let error = ToolError::new(
                 ErrorCode::Unsupported,
                 "argument `paths`: this Studio's plugin syncs everything at once; nothing was sent",
-                "call again without `paths`, or install our plugin (`rojo-mcp plugin build`)",
+                "call again without `paths`, or install our plugin (`rojo-mcp plugin install`)",
             );
             return self.finish(who, Err(error), Ran::Never);
         }

@@ -1,6 +1,6 @@
 //! Links: hello or refuse, takeover, the tree, loss and return.
 
-use super::{Bridge, Effect, Link, PlacePolicy, What, operations::Ran};
+use super::{Bridge, Effect, Link, What, operations::Ran, places::place_not_served};
 use crate::core::{
     calls::Moment,
     error::ToolError,
@@ -16,12 +16,15 @@ use crate::core::{
     studios::{LinkId, MAX_STUDIOS, StudioKey, TreeState},
 };
 
+/// What Luau's numbers can count; more was never sent.
+const LARGEST_N: u64 = 1 << 53;
+
 const STOPPING: &str = "the server is stopping";
 
 /// A hello that is refused: why, for the plugin and the person at the screen.
 pub(super) struct Refusal {
-    code: RejectCode,
-    reason: String,
+    pub(super) code: RejectCode,
+    pub(super) reason: String,
     retry_after: Option<u32>,
 }
 
@@ -116,13 +119,13 @@ impl Bridge {
         }
     }
 
-    /// The highest request number that this plugin session has received from us.
+    /// The highest request number that this plugin session has received from us, as it says.
     fn known_n(&self, hello: &Hello) -> u64 {
         hello
             .level1
             .as_ref()
             .filter(|level1| level1.server_id.as_ref() == Some(&self.intro.server_id))
-            .map_or(0, |level1| level1.last_n)
+            .map_or(0, |level1| level1.last_n.min(LARGEST_N))
     }
 
     /// Which Studio of the registry a hello belongs to; `None`: a new one.
@@ -141,7 +144,7 @@ impl Bridge {
         }
         if level1.protocol == 0 {
             let reason = format!(
-                "plugin {} speaks protocol 0 and server {} speaks {PROTOCOL}: run `rojo-mcp plugin build` again",
+                "plugin {} speaks protocol 0 and server {} speaks {PROTOCOL}: run `rojo-mcp plugin install` and start Studio again",
                 level1.plugin_version, self.intro.server_version
             );
             return Err(Refusal::new(RejectCode::Unsupported, reason));
@@ -331,25 +334,7 @@ impl Bridge {
         };
         self.fail_all_of(key, &error);
         self.forget_runs_of(key);
-    }
-
-    pub(super) fn apply_places(&mut self, now: Moment, places: PlacePolicy) {
-        self.places = places;
-        let refused: Vec<(StudioKey, Option<LinkId>, u64)> = self
-            .studios
-            .iter()
-            .filter(|studio| !self.places.admits(studio.hello.place_id))
-            .map(|studio| (studio.key, studio.link, studio.hello.place_id))
-            .collect();
-        for (key, link, place) in refused {
-            let refusal = place_not_served(place);
-            if let (Some(link), true) = (link, self.studios.get(key).is_some_and(|s| s.is_level1())) {
-                let notice = Notice::Rejected { code: refusal.code, reason: refusal.reason.clone(), retry_after: None };
-                self.send(link, ServerFrame::Notice(notice));
-            }
-            self.leave(key, &refusal.reason);
-        }
-        self.expire_hellos(now);
+        self.forget_standing(key);
     }
 
     pub(super) fn opened(&mut self, now: Moment, link: LinkId) {
@@ -390,11 +375,4 @@ fn hello_name(hello: &Hello) -> String {
         Some(level1) => level1.instance_id.to_string(),
         None => format!("place {}", hello.place_id),
     }
-}
-
-fn place_not_served(place: u64) -> Refusal {
-    Refusal::new(
-        RejectCode::PlaceNotServed,
-        format!("the project does not serve place {place}; see servePlaceIds and blockedPlaceIds in its project file"),
-    )
 }

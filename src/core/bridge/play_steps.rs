@@ -210,7 +210,7 @@ fn no_restart() -> ToolError {
     ToolError::new(
         ErrorCode::Unsupported,
         "argument `mode`: this Studio's plugin does not say which test runs nor when it has ended; nothing was sent",
-        "call with `mode` stop, then with start_play or run_server; or install our plugin (`rojo-mcp plugin build`)",
+        "call with `mode` stop, then with start_play or run_server; or install our plugin (`rojo-mcp plugin install`)",
     )
 }
 

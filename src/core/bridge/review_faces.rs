@@ -73,6 +73,13 @@ impl Bridge {
         self.reviews.standing.insert(key, Standing { review, busy });
     }
 
+    /// The Studio has left: nobody can choose about it any more.
+    pub(super) fn forget_standing(&mut self, key: StudioKey) {
+        if let Some(Standing { review, .. }) = self.reviews.standing.remove(&key) {
+            self.reviews.remember(key, review, "its Studio has left");
+        }
+    }
+
     /// What a Studio's status says of its reviews.
     pub(super) fn review_status(&self, key: StudioKey) -> Option<String> {
         if let Some(waits) = self.reviews.waiting.values().find(|waits| waits.key == key) {
@@ -164,9 +171,7 @@ impl Bridge {
         })
     }
 
-    fn review_states(&mut self, now: Moment) -> Vec<ReviewState> {
-        let studios = &self.studios;
-        self.reviews.standing.retain(|key, _| studios.get(*key).is_some());
+    fn review_states(&self, now: Moment) -> Vec<ReviewState> {
         let state = |review: &Review, state: &str| ReviewState {
             id: review.id.clone(),
             studio: review.studio.clone(),

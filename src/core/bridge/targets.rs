@@ -7,7 +7,7 @@ use crate::core::{
     console::Query,
     error::ToolError,
     play::{Holder, OwnerId},
-    status::{DataModelStatus, Played, StudioStatus},
+    status::{Played, StudioStatus},
     studios::{DataModel, StudioKey},
     targets::Target,
 };
@@ -30,18 +30,17 @@ impl Destination {
 impl Bridge {
     pub(super) fn status(&self, now: Moment, asker: OwnerId) -> Answer {
         let status = |window: &Window<'_>| {
-            let StudioStatus { data_models, .. } = window.status(now);
-            let data_models = data_models.into_iter().zip(window.data_models());
-            let data_models = data_models
-                .map(|(status, (_, chosen))| DataModelStatus { busy: self.busy(now, &chosen.data_model()), ..status });
+            let mut status = window.status(now);
+            for (of, (_, chosen)) in status.data_models.iter_mut().zip(window.data_models()) {
+                of.busy = self.busy(now, &chosen.data_model());
+            }
             let first = window.first();
             StudioStatus {
                 busy: self.busy(now, &Destination::link(first.key).data_model),
                 paused: self.paused(first).map(str::to_owned),
                 review: self.review_status(first.key),
                 played: self.played(now, window.name, asker),
-                data_models: data_models.collect(),
-                ..window.status(now)
+                ..status
             }
         };
         let studios = self.studios.windows().iter().map(status).collect();

@@ -279,3 +279,19 @@ fn status_counts_what_waits() {
     rig.say(link, &success(&id, &json!(1)));
     assert_eq!(waiting(&mut rig), 1);
 }
+
+#[test]
+fn of_a_call_that_is_late_its_tool_is_remembered_and_not_its_code() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello("a", 11));
+    let code = format!("return '{}'", "long".repeat(1000));
+    let ask = Ask::Tool { name: "run_code", args: json!({ "command": code }), changes: true, target: Target::Edit };
+    let (caller, out) = rig.call(None, Duration::from_secs(1), ask);
+    let id = out.one(link)["requestId"].as_str().expect("an id").to_owned();
+    let out = rig.pass(Duration::from_secs(2));
+    assert_eq!(out.code(caller), ErrorCode::OutcomeUnknown);
+    assert!(!format!("{:?}", rig.bridge.late).contains("longlong"));
+    let (asker, out) = rig.call(None, PATIENCE, Ask::GetCall(id.clone()));
+    let Ok(Answer::Call(Some(record))) = out.outcome(asker) else { panic!("{out:?}") };
+    assert_eq!((record.tool.as_str(), record.id.as_str()), ("run_code", id.as_str()));
+}

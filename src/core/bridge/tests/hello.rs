@@ -117,7 +117,7 @@ fn c89_protocol_0_of_our_own_plugin_is_refused_with_both_versions_and_the_fix() 
     let mut rig = Rig::new();
     let (link, out) = rig.try_link(&with(hello("a", 11), json!({"protocol": 0, "pluginVersion": "0.0.7"})));
     let reason = refused(&out, link, "unsupported");
-    for part in ["0.0.7", "9.8.7", "rojo-mcp plugin build"] {
+    for part in ["0.0.7", "9.8.7", "rojo-mcp plugin install"] {
         assert!(reason.contains(part), "{part} is missing: {reason}");
     }
 }

@@ -292,3 +292,11 @@ fn after_a_shutdown_nobody_is_let_in() {
     let (caller, out) = rig.tool();
     assert_eq!(out.code(caller), ErrorCode::NoStudio);
 }
+
+#[test]
+fn a_plugin_that_claims_to_have_received_what_was_never_sent_ends_nothing() {
+    let mut rig = Rig::new();
+    let link = rig.link(&hello_again("a", u64::MAX, &[], &[]));
+    let (_, out) = rig.tool();
+    assert_eq!(out.one(link)["type"], "look", "{out:?}");
+}

@@ -247,3 +247,19 @@ fn a_script_has_its_answer_even_if_its_play_server_never_says_goodbye() {
     rig.say(edit, &success(&id, &json!({"ok": true})));
     assert_eq!(rig.pass(SHORT).outcome(caller), &Ok(Answer::Tool(json!({"ok": true}))));
 }
+
+/// What a Studio is called is its own for as long as it is there, however its place is called.
+#[test]
+fn studios_whose_places_are_called_alike_are_played_apart() {
+    let mut rig = Rig::new();
+    let alike = |session: &str, place: u64| with(hello(session, place), json!({"placeName": "Arena"}));
+    let (one, two) = (rig.link(&alike("a", 11)), rig.link(&alike("b", 12)));
+    // A foreign plugin says no more of its place than its number.
+    let three = rig.link(&hello0(11));
+    for (name, link, owner) in [("place:11", one, ME), ("place:12", two, ANOTHER), ("place:11#2", three, OwnerId(3))] {
+        let (_, out) = rig.call(Some(name), SHORT, Ask::Play { mode: PlayMode::StartPlay, owner });
+        assert_eq!((out.settled(), out.kinds(link)), (vec![], vec!["start_stop_play".to_owned()]), "{name}");
+    }
+    let (caller, out) = rig.call(Some("place:12"), SHORT, Ask::Play { mode: PlayMode::StartPlay, owner: ME });
+    assert!(out.error(caller).message.contains("by another caller"), "{out:?}");
+}

@@ -71,3 +71,14 @@ fn an_undo_that_finds_nothing_leaves_the_standing_review_alone() {
     let Answer::Status { studios, .. } = asked.rig.status() else { panic!("not a status") };
     assert!(studios[0].review.as_deref().is_some_and(|text| text.starts_with("2 changes")), "{:?}", studios[0].review);
 }
+
+#[test]
+fn a_standing_review_ends_with_its_studio() {
+    let mut asked = Asked::new(&shows("a"));
+    let (_, out) = asked.sync(Asked::args(SyncMode::Dryrun));
+    let (id, _) = review_of(&out, asked.link);
+    asked.rig.say(asked.link, &json!({"type": "bye", "reason": "the plugin is unloading"}));
+    assert!(asked.rig.bridge.reviews.standing.is_empty(), "it is not kept for a Studio that has left");
+    let reply = asked.answer(&id, Face::Page, all(Choice::Push)).0;
+    assert_eq!(reply, ReviewReply::Over("its Studio has left".into()));
+}
