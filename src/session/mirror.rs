@@ -289,7 +289,7 @@ impl Mirror {
         changes.projects |= self.roots.lost_below(path);
     }
 
-    fn forget(&mut self, path: &Path) {
+    pub(super) fn forget(&mut self, path: &Path) {
         let mut todo = vec![path.to_path_buf()];
         while let Some(path) = todo.pop() {
             match self.entries.remove(&path) {

@@ -144,6 +144,9 @@ impl Mirror {
         let mut inside = Within::Folder;
         if self.entries.folder(path).is_none_or(|known| known.real != real) {
             self.leave(path, changes);
+            // What was served on its own so far would be hidden by the folder that it is in now.
+            let inner: Vec<PathBuf> = self.roots.below(path).chain(self.roots.dropped_below(path)).collect();
+            inner.iter().for_each(|inner| self.forget(inner));
             self.entries.add_folder(path, real.clone());
             // A folder must be there before its files; again would empty it.
             self.load(path, VfsSnapshot::empty_dir());
