@@ -144,8 +144,10 @@ impl Mirror {
     /// the nearest place that can be looked at on its own.
     pub fn places(&self, path: &Path) -> BTreeSet<PathBuf> {
         let linked = self.links.iter().filter_map(|(spelled, real)| {
-            let rest = path.strip_prefix(real).ok()?;
-            Some(if rest.as_os_str().is_empty() { spelled.clone() } else { spelled.join(rest) })
+            if real.starts_with(path) {
+                return Some(spelled.clone());
+            }
+            Some(spelled.join(path.strip_prefix(real).ok()?))
         });
         let mut places = BTreeSet::new();
         for spelled in linked.chain([path.to_path_buf()]) {

@@ -170,8 +170,10 @@ impl Run {
                 log::warn!("file events were lost ({reason}); looking at everything again");
                 self.is(Health::Behind { reason: format!("file events were lost: {reason}") });
             }
-            Signal::Gone(path) | Signal::Moved { from: path, .. } => self.engine.mirror.watch.disarm(path),
-            Signal::Look(_) | Signal::Busy(_) => {}
+            // What comes to a place is not what was watched there.
+            Signal::Gone(path) | Signal::Look(path) => self.engine.mirror.watch.disarm(path),
+            Signal::Moved { from, to } => [from, to].into_iter().for_each(|path| self.engine.mirror.watch.disarm(path)),
+            Signal::Busy(_) => {}
         }
         self.pending.note(signal, clock::now());
     }

@@ -59,3 +59,99 @@ fn a_nested_project_may_name_a_folder_above_a_source() {
         assert!(has(&project, path), "{path}: {:#?}", project.shape());
     }
 }
+
+/// The folder of the project goes, or another comes in its place; nothing in it says so.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod folder {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::session::tests::kit::BASE;
+
+    /// The base tree in `folder`, with a module of that name.
+    fn make(project: &Project, folder: &str, name: &str) {
+        for (path, text) in BASE {
+            project.write(&format!("{folder}/{path}"), text);
+        }
+        project.write(&format!("{folder}/src/{name}.luau"), "return 1");
+    }
+
+    fn served() -> Project {
+        let project = Project::new(&[]);
+        make(&project, "above/app", "First");
+        let path = project.path("above/app");
+        project.serve_at(&path)
+    }
+
+    fn until(project: &Project, name: &str) {
+        let path = format!("ServerStorage.Kit.{name}");
+        project.until(name, |session| !find(session, &path).is_empty());
+    }
+
+    /// What is there is followed.
+    fn is_followed(project: &Project) {
+        project.equals_fresh();
+        project.write("above/app/src/Later.luau", "return 2");
+        until(project, "Later");
+        project.equals_fresh();
+    }
+
+    #[test]
+    fn another_comes_in_its_place() {
+        for place in ["above/app", "above"] {
+            let project = served();
+            project.rename(place, "old");
+            make(&project, "above/app", "Second");
+            until(&project, "Second");
+            is_followed(&project);
+            // And again, by then below other folders.
+            make(&project, "new", "Third");
+            project.rename("above/app", "older");
+            project.rename("new", "above/app");
+            until(&project, "Third");
+            is_followed(&project);
+        }
+    }
+
+    #[test]
+    fn it_goes_and_comes_back_changed() {
+        let project = served();
+        project.rename("above", "elsewhere");
+        project.until("it is missed", |session| {
+            session.problems().iter().any(|problem| problem.message.contains("the last good tree is kept"))
+        });
+        project.write("elsewhere/app/src/Meanwhile.luau", "return 1");
+        assert!(!has(&project, "ServerStorage.Kit.Meanwhile"));
+        assert!(has(&project, "ServerStorage.Kit.First"));
+        project.rename("elsewhere", "above");
+        until(&project, "Meanwhile");
+        is_followed(&project);
+    }
+
+    #[test]
+    fn a_link_comes_in_its_place_and_leads_elsewhere_later() {
+        let project = served();
+        make(&project, "one", "One");
+        make(&project, "two", "Two");
+        project.rename("above/app", "old");
+        symlink(project.path("one"), project.path("above/app")).expect("a link can be made");
+        until(&project, "One");
+        is_followed(&project);
+        symlink(project.path("two"), project.path("above/next")).expect("a link can be made");
+        project.rename("above/next", "above/app");
+        until(&project, "Two");
+        is_followed(&project);
+    }
+
+    #[test]
+    fn what_a_link_leads_to_moves_with_a_folder_above_it() {
+        let project = Project::base();
+        project.write("libs/deep/lib/One.luau", "return 1");
+        symlink(project.path("libs/deep/lib"), project.path("src/Lib")).expect("a link can be made");
+        until(&project, "Lib.One");
+        project.rename("libs", "away");
+        project.write("libs/deep/lib/Two.luau", "return 2");
+        until(&project, "Lib.Two");
+        project.oracle();
+    }
+}
