@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fs,
+    ops::Bound,
     path::{Path, PathBuf},
 };
 
@@ -73,7 +74,7 @@ pub(super) struct Mirror {
     pub(super) roots: Roots,
     pub(super) problems: BTreeMap<PathBuf, String>,
     /// What stands on disk where memory holds something else or nothing.
-    pub(super) originals: HashMap<PathBuf, Vec<u8>>,
+    pub(super) originals: BTreeMap<PathBuf, Vec<u8>>,
     /// What librojo could not use; it is tried again after every change.
     pub(super) withdrawn: BTreeMap<PathBuf, Withdrawn>,
     pub(super) watch: Watch,
@@ -92,7 +93,7 @@ impl Mirror {
             links: BTreeMap::new(),
             roots: Roots::new(file),
             problems: BTreeMap::new(),
-            originals: HashMap::new(),
+            originals: BTreeMap::new(),
             withdrawn: BTreeMap::new(),
             watch,
             trust: Trust::Exact,
@@ -306,11 +307,18 @@ impl Mirror {
                 None => {}
             }
         }
-        self.originals.retain(|held, _| !held.starts_with(path));
-        self.withdrawn.retain(|held, _| !held.starts_with(path));
-        let stale = |spelled: &PathBuf| spelled != path && spelled.starts_with(path);
-        self.links.retain(|spelled, _| !stale(spelled));
-        self.problems.retain(|spelled, _| !stale(spelled));
+        for held in below(&self.originals, path) {
+            self.originals.remove(&held);
+        }
+        for held in below(&self.withdrawn, path) {
+            self.withdrawn.remove(&held);
+        }
+        for stale in below(&self.links, path).into_iter().filter(|spelled| spelled != path) {
+            self.links.remove(&stale);
+        }
+        for stale in below(&self.problems, path).into_iter().filter(|spelled| spelled != path) {
+            self.problems.remove(&stale);
+        }
     }
 
     /// Put `bytes` into memory at `path`, whatever the disk holds.
@@ -325,6 +333,12 @@ impl Mirror {
             log::warn!("cannot hold {} in memory: {error}", path.display());
         }
     }
+}
+
+/// The paths of `map` at and below `path`, without a look at the others.
+pub(super) fn below<T>(map: &BTreeMap<PathBuf, T>, path: &Path) -> Vec<PathBuf> {
+    let from = map.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
+    from.map(|(at, _)| at).take_while(|at| at.starts_with(path)).cloned().collect()
 }
 
 /// Whether the path has the extension of a script.

@@ -16,7 +16,7 @@ use super::{
     depth::too_deep,
     disk::{self, Seen, Stamp, What},
     entries::Folder,
-    mirror::{Changes, Mirror, Trust, is_script},
+    mirror::{Changes, Mirror, Trust, below, is_script},
     reader::{Read, Reader, Wanted},
 };
 
@@ -170,7 +170,9 @@ impl Mirror {
         super::tests::looked_at(path);
         let is_gone =
             |at: &Path| at.parent() == Some(path) && at.file_name().is_some_and(|name| !listed.contains_key(name));
-        self.problems.retain(|at, _| !is_gone(at));
+        for gone in below(&self.problems, path).into_iter().filter(|at| is_gone(at)) {
+            self.problems.remove(&gone);
+        }
         for child in self.unlisted(path, &listed) {
             match self.trust {
                 Trust::Exact => self.leave(&child, changes),
