@@ -120,6 +120,14 @@ fn missing(error: &io::Error) -> What {
     }
 }
 
+/// Whether the reason passes by itself: the process has no more handles, the system no more memory, or
+/// on Windows another program has the file for itself for a moment.
+pub(super) fn is_passing(error: &io::Error) -> bool {
+    let known: &[i32] = if cfg!(windows) { &[4, 8, 14, 32, 33] } else { &[12, 23, 24] };
+    error.raw_os_error().is_some_and(|code| known.contains(&code))
+        || matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
+}
+
 fn classify(metadata: &Metadata) -> What {
     if metadata.is_dir() {
         What::Folder

@@ -77,6 +77,10 @@ pub(super) struct Mirror {
     pub(super) originals: BTreeMap<PathBuf, Vec<u8>>,
     /// What librojo could not use; it is tried again after every change.
     pub(super) withdrawn: BTreeMap<PathBuf, Withdrawn>,
+    /// What the log said of them the last time.
+    pub(super) told: BTreeMap<PathBuf, String>,
+    /// What could not be read for want of something that comes back by itself.
+    pub(super) again: Vec<PathBuf>,
     pub(super) watch: Watch,
     pub(super) trust: Trust,
 }
@@ -95,6 +99,8 @@ impl Mirror {
             problems: BTreeMap::new(),
             originals: BTreeMap::new(),
             withdrawn: BTreeMap::new(),
+            told: BTreeMap::new(),
+            again: Vec::new(),
             watch,
             trust: Trust::Exact,
         }

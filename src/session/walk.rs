@@ -162,6 +162,7 @@ impl Mirror {
             Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
             // What cannot be listed is not gone.
             Err(error) => {
+                self.look_again_after(&error, path);
                 self.problems.insert(path.to_path_buf(), error.to_string());
                 return;
             }
@@ -218,7 +219,10 @@ impl Mirror {
         let (bytes, stamp) = match contents {
             Ok(contents) => contents,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return self.leave(path, changes),
-            Err(error) => return self.refuse(path, &error.to_string()),
+            Err(error) => {
+                self.look_again_after(&error, path);
+                return self.refuse(path, &error.to_string());
+            }
         };
         if let Some(problem) = unfit(path, &bytes) {
             return self.refuse(path, &problem);
@@ -253,6 +257,13 @@ impl Mirror {
         changes.touch(path);
         if let Some(before) = known.filter(|_| plain) {
             changes.edited.entry(path.clone()).or_insert(before);
+        }
+    }
+
+    /// Nothing says so when what `error` was for want of is there again.
+    fn look_again_after(&mut self, error: &io::Error, path: &Path) {
+        if disk::is_passing(error) {
+            self.again.push(path.to_path_buf());
         }
     }
 

@@ -133,12 +133,16 @@ impl Watch {
         }
         match system.arm(path, all_below) {
             Ok(()) => _ = self.armed.insert(path.to_path_buf()),
-            Err(error) if path.is_dir() => {
-                let problem = failure(Some(path), &error);
-                log::warn!("{}", problem.message);
-                self.failure.get_or_insert(problem);
-            }
+            Err(error) if path.is_dir() => self.fail(failure(Some(path), &error)),
             Err(_) => {} // it has just gone; its parent's event says so
+        }
+    }
+
+    /// Where one folder cannot be watched, thousands may not; the first speaks for all.
+    fn fail(&mut self, problem: Problem) {
+        if self.failure.is_none() {
+            log::warn!("{problem}");
+            self.failure = Some(problem);
         }
     }
 }

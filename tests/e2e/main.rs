@@ -10,6 +10,8 @@ mod faults;
 mod half_open;
 mod identity;
 mod level0;
+#[cfg(unix)] // by a shell
+mod limits;
 mod live;
 mod live_names;
 mod live_studio;
