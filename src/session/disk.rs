@@ -17,6 +17,14 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 /// another time or size: clocks of file systems tick every few milliseconds.
 const UNSETTLED: Duration = Duration::from_millis(50);
 
+/// Whether the file at `path` was neither written nor moved since `time`.
+pub(super) fn changed_before(path: &Path, time: SystemTime) -> bool {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return false };
+    let [seconds, nanos, ..] = identity(&metadata).map(|number| u64::try_from(number).unwrap_or_default());
+    let changed = UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(nanos);
+    changed <= time && metadata.modified().is_ok_and(|modified| modified <= time)
+}
+
 /// Changes whenever the file does, as far as the file system tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {

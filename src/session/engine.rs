@@ -63,7 +63,8 @@ impl Engine {
         let legacy = mirror.roots.project().and_then(|project| project.emit_legacy_scripts);
         let root_context = InstanceContext::with_emit_legacy_scripts(legacy);
         let root = mirror.snapshot(&root_context, &file).map_err(broken)?;
-        let root = root.ok_or_else(|| broken("it gives no instance".to_owned()))?;
+        let nothing = || mirror.problems.get(&file).cloned().unwrap_or_else(|| "it gives no instance".to_owned());
+        let root = root.ok_or_else(|| broken(nothing()))?;
         let project = mirror.roots.project().map(ProjectInfo::new);
         let project = Arc::new(project.ok_or_else(|| broken("it cannot be read".to_owned()))?);
         let state = State::new(root);

@@ -8,6 +8,7 @@ use std::{
     fs,
     ops::Bound,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use librojo::Project;
@@ -21,6 +22,7 @@ use super::{
     roots::Roots,
     watch::Watch,
 };
+use crate::clock;
 
 /// What a look at the disk changed.
 #[derive(Debug, Default)]
@@ -81,6 +83,8 @@ pub(super) struct Mirror {
     pub(super) told: BTreeMap<PathBuf, String>,
     /// What could not be read for want of something that comes back by itself.
     pub(super) again: Vec<PathBuf>,
+    /// When we began to read the project.
+    pub(super) began: SystemTime,
     pub(super) watch: Watch,
     pub(super) trust: Trust,
 }
@@ -101,6 +105,7 @@ impl Mirror {
             withdrawn: BTreeMap::new(),
             told: BTreeMap::new(),
             again: Vec::new(),
+            began: UNIX_EPOCH + Duration::from_millis(clock::unix_millis()),
             watch,
             trust: Trust::Exact,
         }
@@ -211,6 +216,8 @@ impl Mirror {
         for dropped in self.roots.take_dropped() {
             if !self.is_below_folder(&dropped) {
                 self.forget(&dropped);
+                self.problems.remove(&dropped);
+                self.links.remove(&dropped);
                 let inner: Vec<PathBuf> = self.roots.below(&dropped).collect();
                 self.refresh_roots(inner, changes);
             }

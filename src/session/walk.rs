@@ -19,6 +19,7 @@ use super::{
     mirror::{Changes, Mirror, Trust, below, is_script},
     reader::{Read, Reader, Wanted},
 };
+use crate::files;
 
 /// Folders nested deeper are cut off: librojo recurses, and a stack is finite.
 const MAX_DEPTH: usize = 128;
@@ -97,6 +98,10 @@ impl Mirror {
             What::Nothing if seen.link.is_some() => Err("the link leads nowhere".to_owned()),
             What::Nothing => Ok(None),
             What::Unfit(reason) => Err(reason),
+            What::File(_) if files::is_scratch(path) && disk::changed_before(path, self.began) => {
+                Err("left by a server that was ended while it wrote a file; a text that you miss may be in it"
+                    .to_owned())
+            }
             What::File(_) if !self.roots.wants_file(path) => Ok(None),
             What::File(stamp) => Ok(Some((What::File(stamp), PathBuf::new()))),
             What::Folder if self.is_script_file(path) => Err("a folder stands in the file's place".to_owned()),
