@@ -215,14 +215,20 @@ impl Engine {
     }
 }
 
-/// The project file that `path` means: itself, or the default one of a folder. Canonical.
+/// The project file that `path` means: itself, or the default one of a folder. Its folder is canonical.
 ///
 /// # Errors
 /// There is none.
 pub fn find_project(path: &Path) -> Result<PathBuf, SessionError> {
     let unreadable = |source| SessionError::Unreadable { path: path.to_path_buf(), source };
-    let path = std::fs::canonicalize(path).map_err(unreadable)?;
+    let named = path;
+    let path = std::fs::canonicalize(named).map_err(unreadable)?;
     if path.is_file() {
+        // A folder's own project file is that of its folder, though it may be a link to a file elsewhere.
+        let folder = named.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = std::fs::canonicalize(folder).map_err(unreadable)?;
+        let own = DEFAULT_PROJECT_NAMES.iter().find(|name| named.file_name().is_some_and(|named| named == **name));
+        let path = own.map_or(path, |name| folder.join(name));
         if Project::is_project_file(&path) {
             return Ok(path);
         }

@@ -339,6 +339,26 @@ fn what_a_killed_server_left_behind_is_named() {
 
 #[cfg(unix)]
 #[test]
+fn the_project_file_of_a_folder_may_be_a_link() {
+    let project = Project::new(&BASE);
+    project.rename("default.project.json", "shared.json");
+    link(&project, "shared.json", "default.project.json");
+    project.write("of.project.json", BASE[0].1);
+    project.write("elsewhere/some.txt", "");
+    link(&project, "../of.project.json", "elsewhere/linked.project.json");
+    let folder = project.path("");
+    for named in ["", "default.project.json", "elsewhere/linked.project.json"] {
+        let session = ServeSession::start(&folder.join(named)).expect("it is served");
+        assert_eq!(session.project().folder.join(""), folder.join(""), "{named:?}");
+        assert_eq!(find(&session, "ServerStorage.Kit.Alpha").len(), 1, "{named:?}");
+        // What is found is found again by its own name.
+        let again = ServeSession::start(&session.project().file).expect("it is served");
+        assert_eq!(again.project().file, session.project().file);
+    }
+}
+
+#[cfg(unix)]
+#[test]
 fn of_what_the_project_names_no_longer_nothing_is_said() {
     let project = Project::new(&BASE);
     let named = r#"{"name":"Demo","tree":{"$path":"src","Pipe":{"$path":{"optional":"pipe"}}}}"#;
