@@ -208,12 +208,20 @@ impl Mirror {
         loop {
             self.read_projects();
             let fresh = self.roots.take_fresh();
-            if fresh.is_empty() {
+            if !fresh.is_empty() {
+                self.refresh_roots(fresh, changes);
+                continue;
+            }
+            let dropped = self.roots.take_dropped();
+            if dropped.is_empty() {
                 break;
             }
-            self.refresh_roots(fresh, changes);
+            self.let_go(dropped, changes); // and what stays was read anew, project files too
         }
-        for dropped in self.roots.take_dropped() {
+    }
+
+    fn let_go(&mut self, dropped: BTreeSet<PathBuf>, changes: &mut Changes) {
+        for dropped in dropped {
             if !self.is_below_folder(&dropped) {
                 self.forget(&dropped);
                 self.problems.remove(&dropped);

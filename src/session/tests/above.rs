@@ -60,6 +60,22 @@ fn a_nested_project_may_name_a_folder_above_a_source() {
     }
 }
 
+#[test]
+fn a_nested_project_stays_whole_where_a_source_above_it_is_named_no_longer() {
+    let project = Project::new(&INNER);
+    project.write("src/Beta/Nested/default.project.json", r#"{"name":"Nested","tree":{"$path":"../../../out/./lib"}}"#);
+    project.write("out/lib/Far.luau", "return 1");
+    project.write("default.project.json", nodes(&[("All", "src")]));
+    let project = project.serve();
+    assert!(has(&project, "All.Beta.Nested.Far"), "{:#?}", project.shape());
+    project.write("default.project.json", nodes(&[("Part", "src/Beta")]));
+    project.until("the inner folder", |session| !find(session, "Part.Gamma").is_empty());
+    project.equals_fresh();
+    project.write("out/lib/New.luau", "return 2");
+    project.until("what is new in the nested one", |session| !find(session, "Part.Nested.New").is_empty());
+    project.equals_fresh();
+}
+
 /// The folder of the project goes, or another comes in its place; nothing in it says so.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod folder {
