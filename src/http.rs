@@ -16,6 +16,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     attach::{Peer, ServerCard},
+    clock,
     guard::{Face, Guard, Refusal, dialled},
     mcp::McpEndpoint,
     pairing::Pairing,
@@ -34,6 +35,9 @@ const DRAIN: Duration = Duration::from_millis(1500);
 /// How long answers that were just settled may take to leave, before the streams are ended that
 /// agents keep open.
 const ANSWERS_LEAVE: Duration = Duration::from_millis(250);
+
+/// How often the log says that there are more connections than the system lets us have.
+const BETWEEN_COMPLAINTS: Duration = Duration::from_secs(60);
 
 /// Everything that a request can reach.
 pub struct Routes {
@@ -56,6 +60,7 @@ pub struct Routes {
 /// Accept connections until `shutdown`, then let them end.
 pub async fn serve(listener: TcpListener, routes: Arc<Routes>, shutdown: CancellationToken) {
     let connections = TaskTracker::new();
+    let mut told = None;
     loop {
         let accepted = tokio::select! {
             () = shutdown.cancelled() => break,
@@ -67,7 +72,11 @@ pub async fn serve(listener: TcpListener, routes: Arc<Routes>, shutdown: Cancell
             }
             Err(error) => {
                 // Out of file handles, most likely: let some connections end first.
-                log::warn!("a connection could not be accepted: {error}");
+                let now = clock::now();
+                if told.is_none_or(|at| now.duration_since(at) > BETWEEN_COMPLAINTS) {
+                    log::warn!("connections cannot be accepted at the moment: {error}");
+                    told = Some(now);
+                }
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }

@@ -1,5 +1,7 @@
 //! Answers and questions in msgpack, byte for byte as Rojo makes them.
 
+use std::time::Duration;
+
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{
     Response, StatusCode,
@@ -13,6 +15,9 @@ use super::Body;
 
 /// Requests of the plugin are lists of ids, and edited scripts.
 const MAX_REQUEST_BYTES: usize = 16 << 20;
+
+/// How long a request's body may take to come.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Structs as maps, and ids as text: how the plugin reads msgpack.
 pub(super) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, rmp_serde::encode::Error> {
@@ -39,7 +44,8 @@ pub(super) fn not_found(path: &str) -> Response<Body> {
 
 /// Read a request's body.
 pub(super) async fn read<T: DeserializeOwned>(body: Incoming) -> Result<T, Response<Body>> {
-    let body = Limited::new(body, MAX_REQUEST_BYTES).collect().await;
+    let body = tokio::time::timeout(PATIENCE, Limited::new(body, MAX_REQUEST_BYTES).collect()).await;
+    let body = body.map_err(|_| bad_request(format!("Invalid body: it did not come within {PATIENCE:?}")))?;
     let body = body.map_err(|error| bad_request(format!("Invalid body: {error}")))?.to_bytes();
     let mut deserializer = rmp_serde::Deserializer::new(body.as_ref()).with_human_readable();
     T::deserialize(&mut deserializer).map_err(|error| bad_request(format!("Invalid body: {error}")))

@@ -61,7 +61,7 @@ impl RojoApi {
         let session = Arc::clone(&self.session);
         match (request.method(), route.split_once('/').unwrap_or((route, ""))) {
             (&Method::GET, ("rojo", "")) if route == "rojo" => info::answer(&session),
-            (&Method::GET, ("read", ids)) => read::answer(session, ids.to_owned()).await,
+            (&Method::GET, ("read", ids)) => read::answer(self, ids.to_owned()).await,
             (&Method::GET, ("socket", cursor)) => socket::answer(self, cursor, request),
             (&Method::POST, ("serialize", "")) => serialize::answer(session, request.into_body()).await,
             (&Method::POST, ("ref-patch", "")) => ref_patch::answer(session, request.into_body()).await,

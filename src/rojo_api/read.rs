@@ -7,20 +7,22 @@ use librojo::{InstanceWithMeta, SessionId};
 use rbx_dom_weak::types::Ref;
 use serde::{Serialize, Serializer};
 
-use super::{Body, answer};
-use crate::session::{ServeSession, wire};
+use super::{Body, RojoApi, answer};
+use crate::session::wire;
 
-pub(super) async fn answer(session: Arc<ServeSession>, ids: String) -> Response<Body> {
+pub(super) async fn answer(api: Arc<RojoApi>, ids: String) -> Response<Body> {
     let Ok(ids) = ids.split(',').map(Ref::from_str).collect::<Result<Vec<_>, _>>() else {
         return answer::bad_request("Malformed ID list");
     };
     // A whole tree can be many megabytes.
-    let encoded = tokio::task::spawn_blocking(move || read(&session, &ids)).await;
+    let encoded = tokio::task::spawn_blocking(move || read(&api, &ids)).await;
     encoded.unwrap_or_else(|error| answer::internal_error(error.to_string()))
 }
 
-fn read(session: &ServeSession, ids: &[Ref]) -> Response<Body> {
+fn read(api: &RojoApi, ids: &[Ref]) -> Response<Body> {
+    let session = &api.session;
     session.with_tree(|tree, cursor| {
+        api.sockets.told(cursor);
         let known = ids.iter().filter(|&&id| tree.get_instance(id).is_some());
         let instances = known.flat_map(|&id| tree.descendants(id));
         let instances = Instances(instances.map(|instance| (instance.id(), instance)).collect());

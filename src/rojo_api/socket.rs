@@ -19,7 +19,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::{
     Message, Utf8Bytes,
-    protocol::{CloseFrame, frame::coding::CloseCode},
+    protocol::{CloseFrame, WebSocketConfig, frame::coding::CloseCode},
 };
 
 use super::{Body, RojoApi, answer};
@@ -31,6 +31,9 @@ use crate::{
 /// A client that takes nothing for so long is dropped. What it misses meanwhile is not kept for
 /// it: it lies in the session's history, which is bounded.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The plugin sends nothing but pings and farewells; much room for a message would only cost memory.
+const MAX_FROM_CLIENT: usize = 64 << 10;
 
 /// The close code for a cursor that leads nowhere; the range is free for applications.
 const CURSOR_GONE: u16 = 4004;
@@ -47,12 +50,22 @@ pub(super) struct Sockets {
 struct Sent {
     opened: u64,
     cursors: HashMap<u64, u32>,
+    /// The newest version that anybody was told.
+    told: u32,
 }
 
 impl Sockets {
-    /// The oldest version that some open socket is at. `None`: none is open.
-    pub fn slowest(&self) -> Option<u32> {
-        self.sent().cursors.values().min().copied()
+    /// The oldest version that some open socket is at. Where none is open, nobody has seen more than
+    /// what was told before.
+    pub fn slowest(&self) -> u32 {
+        let sent = self.sent();
+        sent.cursors.values().min().copied().unwrap_or(sent.told)
+    }
+
+    /// Somebody was told the version `cursor`.
+    pub fn told(&self, cursor: u32) {
+        let mut sent = self.sent();
+        sent.told = sent.told.max(cursor);
     }
 
     /// How many are open, now and from now on.
@@ -65,6 +78,7 @@ impl Sockets {
         sent.opened += 1;
         let number = sent.opened;
         sent.cursors.insert(number, cursor);
+        sent.told = sent.told.max(cursor);
         self.count.send_replace(sent.cursors.len());
         Place { sockets: self, number }
     }
@@ -83,6 +97,7 @@ struct Place<'a> {
 impl Place<'_> {
     fn reached(&self, cursor: u32) {
         self.sockets.sent().cursors.insert(self.number, cursor);
+        self.sockets.told(cursor);
     }
 }
 
@@ -99,7 +114,11 @@ pub(super) fn answer(api: Arc<RojoApi>, cursor: &str, mut request: Request<Incom
         Ok(cursor) => cursor,
         Err(error) => return answer::bad_request(format!("Malformed message cursor: {error}")),
     };
-    match upgrade(&mut request, None, move |socket| serve(api, socket, cursor)) {
+    let config = WebSocketConfig::default()
+        .read_buffer_size(4 << 10)
+        .max_message_size(Some(MAX_FROM_CLIENT))
+        .max_frame_size(Some(MAX_FROM_CLIENT));
+    match upgrade(&mut request, Some(config), move |socket| serve(api, socket, cursor)) {
         Ok(response) => response,
         Err(_) => answer::bad_request("/api/socket must be called as a websocket upgrade request"),
     }

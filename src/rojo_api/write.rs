@@ -35,6 +35,9 @@ const UNDERWAY: Duration = Duration::from_secs(1);
 /// More scripts than these are not deleted at once: that is how a place goes that is being closed.
 const MAX_DELETED: usize = 20;
 
+/// So many refusals of one request are said, in the answer and in the log; the rest is counted.
+const MOST_SAID: usize = 20;
+
 /// So close together is at once.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
@@ -63,11 +66,12 @@ pub(super) async fn answer(api: Arc<RojoApi>, body: Incoming) -> Response<Body> 
         Ok(outcome) => outcome,
         Err(error) => return answer::internal_error(error.to_string()),
     };
+    let refused = outcome.words();
     tokio::spawn(files::displaced::let_go(outcome.displaced));
     if outcome.refused.is_empty() {
         return answer::ok(&WriteResponse { session_id });
     }
-    answer::msgpack(StatusCode::CONFLICT, &ErrorResponse::bad_request(outcome.refused.join("; ")))
+    answer::msgpack(StatusCode::CONFLICT, &ErrorResponse::bad_request(refused))
 }
 
 #[derive(Default)]
@@ -103,8 +107,20 @@ fn write(api: &RojoApi, request: &WriteRequest) -> Outcome {
 
 impl Outcome {
     fn refuse(&mut self, reason: String) {
-        log::warn!("an edit made in Studio was not written: {reason}");
+        match self.refused.len() {
+            0..MOST_SAID => log::warn!("an edit made in Studio was not written: {reason}"),
+            MOST_SAID => log::warn!("more edits of the same request were not written"),
+            _ => {}
+        }
         self.refused.push(reason);
+    }
+
+    /// Why some of it was not written, in one text.
+    fn words(&self) -> String {
+        let said = self.refused.iter().take(MOST_SAID).cloned();
+        let more = self.refused.len().saturating_sub(MOST_SAID);
+        let more = (more > 0).then(|| format!("and {more} more"));
+        said.chain(more).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -200,5 +216,5 @@ fn write_one(api: &RojoApi, ours: &HashMap<Ref, TextHash>, update: &InstanceUpda
 fn is_underway(api: &RojoApi, id: Ref) -> bool {
     let now = clock::now();
     let since = now.checked_sub(UNDERWAY).unwrap_or(now);
-    api.session.text_moved(wire::node_id(id), since, api.sockets.slowest().unwrap_or(u32::MAX))
+    api.session.text_moved(wire::node_id(id), since, api.sockets.slowest())
 }

@@ -17,6 +17,14 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 /// another time or size: clocks of file systems tick every few milliseconds.
 const UNSETTLED: Duration = Duration::from_millis(50);
 
+/// Whether the file at `path` was neither written nor moved since `time`.
+pub(super) fn changed_before(path: &Path, time: SystemTime) -> bool {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return false };
+    let [seconds, nanos, ..] = identity(&metadata).map(|number| u64::try_from(number).unwrap_or_default());
+    let changed = UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(nanos);
+    changed <= time && metadata.modified().is_ok_and(|modified| modified <= time)
+}
+
 /// Changes whenever the file does, as far as the file system tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
@@ -118,6 +126,14 @@ fn missing(error: &io::Error) -> What {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => What::Nothing,
         _ => What::Unfit(error.to_string()),
     }
+}
+
+/// Whether the reason passes by itself: the process has no more handles, the system no more memory, or
+/// on Windows another program has the file for itself for a moment.
+pub(super) fn is_passing(error: &io::Error) -> bool {
+    let known: &[i32] = if cfg!(windows) { &[4, 8, 14, 32, 33] } else { &[12, 23, 24] };
+    error.raw_os_error().is_some_and(|code| known.contains(&code))
+        || matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
 }
 
 fn classify(metadata: &Metadata) -> What {

@@ -66,7 +66,8 @@ impl Engine {
         let legacy = mirror.roots.project().and_then(|project| project.emit_legacy_scripts);
         let root_context = InstanceContext::with_emit_legacy_scripts(legacy);
         let root = mirror.snapshot(&root_context, &file).map_err(broken)?;
-        let root = root.ok_or_else(|| broken("it gives no instance".to_owned()))?;
+        let nothing = || mirror.problems.get(&file).cloned().unwrap_or_else(|| "it gives no instance".to_owned());
+        let root = root.ok_or_else(|| broken(nothing()))?;
         let project = mirror.roots.project().map(ProjectInfo::new);
         let project = Arc::new(project.ok_or_else(|| broken("it cannot be read".to_owned()))?);
         let state = State::new(root);
@@ -219,14 +220,20 @@ impl Engine {
     }
 }
 
-/// The project file that `path` means: itself, or the default one of a folder. Canonical.
+/// The project file that `path` means: itself, or the default one of a folder. Its folder is canonical.
 ///
 /// # Errors
 /// There is none.
 pub fn find_project(path: &Path) -> Result<PathBuf, SessionError> {
     let unreadable = |source| SessionError::Unreadable { path: path.to_path_buf(), source };
-    let path = std::fs::canonicalize(path).map_err(unreadable)?;
+    let named = path;
+    let path = std::fs::canonicalize(named).map_err(unreadable)?;
     if path.is_file() {
+        // A folder's own project file is that of its folder, though it may be a link to a file elsewhere.
+        let folder = named.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = std::fs::canonicalize(folder).map_err(unreadable)?;
+        let own = DEFAULT_PROJECT_NAMES.iter().find(|name| named.file_name().is_some_and(|named| named == **name));
+        let path = own.map_or(path, |name| folder.join(name));
         if Project::is_project_file(&path) {
             return Ok(path);
         }

@@ -62,6 +62,7 @@ impl System {
         let changes = WatchFlags::CREATE
             | WatchFlags::DELETE
             | WatchFlags::DELETE_SELF
+            | WatchFlags::MOVE_SELF
             | WatchFlags::MOVED_FROM
             | WatchFlags::MOVED_TO
             | WatchFlags::MODIFY
@@ -78,6 +79,18 @@ impl System {
             Err(error) => return Err(error.into()),
         }
         Ok(())
+    }
+
+    /// Be told when the folder at `path` itself is moved or removed, beside what it is watched for already.
+    pub fn guard(&mut self, path: &Path) {
+        let going = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
+        let mut folders = self.shared.folders();
+        // One that may not be read cannot be watched; then its going is not seen.
+        if let Ok(watch) =
+            inotify::add_watch(&self.shared.queue, path, going | WatchFlags::ONLYDIR | WatchFlags::MASK_ADD)
+        {
+            folders.entry(watch).or_insert_with(|| path.to_path_buf());
+        }
     }
 
     /// The watch ends with its folder; and where the folder was moved, it is by now the watch of the
@@ -152,6 +165,11 @@ impl Translator {
         path.extend(event.name);
         let is_folder = what.contains(ReadFlags::ISDIR);
         if what.intersects(ReadFlags::DELETE | ReadFlags::DELETE_SELF) {
+            return Some(Signal::Gone(path));
+        }
+        // Its parent is not watched, or has said so already.
+        if what.contains(ReadFlags::MOVE_SELF) {
+            self.unwatch(&path);
             return Some(Signal::Gone(path));
         }
         if what.contains(ReadFlags::MOVED_FROM) {

@@ -70,6 +70,7 @@ impl Mirror {
     /// Try everything again that was withdrawn. Returns what that is.
     pub fn restore_withdrawn(&mut self) -> Vec<PathBuf> {
         let withdrawn = std::mem::take(&mut self.withdrawn);
+        self.told = withdrawn.iter().map(|(path, file)| (path.clone(), file.message.clone())).collect();
         for (path, file) in &withdrawn {
             if self.originals.get(path) == Some(&file.content) {
                 self.originals.remove(path);
@@ -187,7 +188,9 @@ impl Mirror {
         }
         let Ok(content) = self.vfs.read(path) else { return };
         let content = content.to_vec();
-        log::warn!("{}: {message}", path.display());
+        if self.told.get(path) != Some(&message) {
+            log::warn!("{}: {message}", path.display());
+        }
         self.originals.entry(path.to_path_buf()).or_insert_with(|| content.clone());
         if Project::is_project_file(path) {
             self.store(path, stand_in());

@@ -6,7 +6,9 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fs,
+    ops::Bound,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use librojo::Project;
@@ -20,6 +22,7 @@ use super::{
     roots::Roots,
     watch::Watch,
 };
+use crate::clock;
 
 /// What a look at the disk changed.
 #[derive(Debug, Default)]
@@ -75,9 +78,15 @@ pub(super) struct Mirror {
     pub(super) roots: Roots,
     pub(super) problems: BTreeMap<PathBuf, String>,
     /// What stands on disk where memory holds something else or nothing.
-    pub(super) originals: HashMap<PathBuf, Vec<u8>>,
+    pub(super) originals: BTreeMap<PathBuf, Vec<u8>>,
     /// What librojo could not use; it is tried again after every change.
     pub(super) withdrawn: BTreeMap<PathBuf, Withdrawn>,
+    /// What the log said of them the last time.
+    pub(super) told: BTreeMap<PathBuf, String>,
+    /// What could not be read for want of something that comes back by itself.
+    pub(super) again: Vec<PathBuf>,
+    /// When we began to read the project.
+    pub(super) began: SystemTime,
     pub(super) watch: Watch,
     pub(super) trust: Trust,
 }
@@ -94,8 +103,11 @@ impl Mirror {
             links: BTreeMap::new(),
             roots: Roots::new(file),
             problems: BTreeMap::new(),
-            originals: HashMap::new(),
+            originals: BTreeMap::new(),
             withdrawn: BTreeMap::new(),
+            told: BTreeMap::new(),
+            again: Vec::new(),
+            began: UNIX_EPOCH + Duration::from_millis(clock::unix_millis()),
             watch,
             trust: Trust::Exact,
         }
@@ -146,8 +158,10 @@ impl Mirror {
     /// the nearest place that can be looked at on its own.
     pub fn places(&self, path: &Path) -> BTreeSet<PathBuf> {
         let linked = self.links.iter().filter_map(|(spelled, real)| {
-            let rest = path.strip_prefix(real).ok()?;
-            Some(if rest.as_os_str().is_empty() { spelled.clone() } else { spelled.join(rest) })
+            if real.starts_with(path) {
+                return Some(spelled.clone());
+            }
+            Some(spelled.join(path.strip_prefix(real).ok()?))
         });
         let mut places = BTreeSet::new();
         for spelled in linked.chain([path.to_path_buf()]) {
@@ -196,14 +210,24 @@ impl Mirror {
         loop {
             self.read_projects();
             let fresh = self.roots.take_fresh();
-            if fresh.is_empty() {
+            if !fresh.is_empty() {
+                self.refresh_roots(fresh, changes);
+                continue;
+            }
+            let dropped = self.roots.take_dropped();
+            if dropped.is_empty() {
                 break;
             }
-            self.refresh_roots(fresh, changes);
+            self.let_go(dropped, changes); // and what stays was read anew, project files too
         }
-        for dropped in self.roots.take_dropped() {
+    }
+
+    fn let_go(&mut self, dropped: BTreeSet<PathBuf>, changes: &mut Changes) {
+        for dropped in dropped {
             if !self.is_below_folder(&dropped) {
                 self.forget(&dropped);
+                self.problems.remove(&dropped);
+                self.links.remove(&dropped);
                 let inner: Vec<PathBuf> = self.roots.below(&dropped).collect();
                 self.refresh_roots(inner, changes);
             }
@@ -291,7 +315,7 @@ impl Mirror {
         changes.projects |= self.roots.lost_below(path);
     }
 
-    fn forget(&mut self, path: &Path) {
+    pub(super) fn forget(&mut self, path: &Path) {
         let mut todo = vec![path.to_path_buf()];
         while let Some(path) = todo.pop() {
             match self.entries.remove(&path) {
@@ -306,11 +330,18 @@ impl Mirror {
                 None => {}
             }
         }
-        self.originals.retain(|held, _| !held.starts_with(path));
-        self.withdrawn.retain(|held, _| !held.starts_with(path));
-        let stale = |spelled: &PathBuf| spelled != path && spelled.starts_with(path);
-        self.links.retain(|spelled, _| !stale(spelled));
-        self.problems.retain(|spelled, _| !stale(spelled));
+        for held in below(&self.originals, path) {
+            self.originals.remove(&held);
+        }
+        for held in below(&self.withdrawn, path) {
+            self.withdrawn.remove(&held);
+        }
+        for stale in below(&self.links, path).into_iter().filter(|spelled| spelled != path) {
+            self.links.remove(&stale);
+        }
+        for stale in below(&self.problems, path).into_iter().filter(|spelled| spelled != path) {
+            self.problems.remove(&stale);
+        }
     }
 
     /// Put `bytes` into memory at `path`, whatever the disk holds.
@@ -325,6 +356,12 @@ impl Mirror {
             log::warn!("cannot hold {} in memory: {error}", path.display());
         }
     }
+}
+
+/// The paths of `map` at and below `path`, without a look at the others.
+pub(super) fn below<T>(map: &BTreeMap<PathBuf, T>, path: &Path) -> Vec<PathBuf> {
+    let from = map.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
+    from.map(|(at, _)| at).take_while(|at| at.starts_with(path)).cloned().collect()
 }
 
 /// Whether the path has the extension of a script.

@@ -286,7 +286,12 @@ impl ServeSession {
     }
 
     /// What is not as it should be: the session itself, its settings, and what is not served.
+    /// Of many files that are not served the first are named.
     pub fn problems(&self) -> Vec<Problem> {
+        problems::first(self.all_problems())
+    }
+
+    fn all_problems(&self) -> Vec<Problem> {
         let own = problems::of_health(&self.board.health.borrow());
         let settings = problems::needing_restart(&self.board.started, &self.project());
         own.into_iter().chain(settings).chain(self.board.problems.read().iter().cloned()).collect()
@@ -295,7 +300,7 @@ impl ServeSession {
     /// In one line, what makes the tree other than the files, for every answer that rests on the
     /// tree. `None`: nothing does.
     pub fn warning(&self) -> Option<String> {
-        problems::warning(&self.problems())
+        problems::warning(&self.all_problems())
     }
 
     /// The tree as a binary model: the services of a place, or the one instance of a model.

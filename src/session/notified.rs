@@ -31,6 +31,10 @@ impl System {
         self.0.watch(path, if all_below { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive })
     }
 
+    /// Nothing: to be told of a folder's own going, all that happens in its parent would have to be
+    /// listened to, up to the top of the disk. A sync looks by itself.
+    pub fn guard(&mut self, _: &Path) {}
+
     /// Watch it no more.
     pub fn disarm(&mut self, path: &Path) {
         _ = self.0.unwatch(path); // the system may have dropped it with the folder

@@ -2,7 +2,7 @@
 //! still being written, or has vanished and may come back.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -134,10 +134,21 @@ impl Pending {
         self.gather_limit = Some(now + MOST_GATHER);
     }
 
-    /// What is held back although one of `new` becomes the instance that it was.
+    /// What is held back although one of `new` becomes the instance that it was: `Foo.luau` and `Foo/`.
     pub fn take_replaced(&mut self, new: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
-        let replaced = self.gone.keys().filter(|gone| new.iter().any(|new| takes_place_of(new, gone)));
-        let replaced: Vec<PathBuf> = replaced.cloned().collect();
+        if self.gone.is_empty() {
+            return Vec::new();
+        }
+        // Both may be many thousands.
+        let mut comers: HashMap<_, Vec<&PathBuf>> = HashMap::new();
+        for path in new.iter().filter(|path| becomes_instance(path)) {
+            comers.entry((path.parent(), stem(path))).or_default().push(path);
+        }
+        let is_replaced = |gone: &&PathBuf| {
+            let comers = comers.get(&(gone.parent(), stem(gone)));
+            comers.is_some_and(|comers| comers.iter().any(|new| new != gone))
+        };
+        let replaced: Vec<PathBuf> = self.gone.keys().filter(is_replaced).cloned().collect();
         replaced.into_iter().inspect(|path| _ = self.gone.remove(path)).collect()
     }
 
@@ -159,12 +170,7 @@ impl Pending {
     }
 }
 
-/// Whether the file or folder `new` becomes the instance that `gone` was: `Foo.luau` and `Foo/`.
-fn takes_place_of(new: &Path, gone: &Path) -> bool {
-    new != gone && new.parent() == gone.parent() && stem(new) == stem(gone) && becomes_instance(new)
-}
-
-/// Not so for a backup like `Foo.luau~`.
+/// Whether a file or folder of that name becomes one. Not so for a backup like `Foo.luau~`.
 fn becomes_instance(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     extension.is_none_or(|extension| super::roots::KNOWN.contains(&extension))

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::types::ProjectInfo;
 
+/// So many files that are not served are named; a whole folder of them would fill every answer.
+pub(super) const MOST_LEFT_OUT: usize = 30;
+
 /// Whether the tree follows the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
@@ -103,6 +106,22 @@ pub(super) fn needing_restart(started: &ProjectInfo, now: &ProjectInfo) -> Optio
     let edited: Vec<&str> = settings.into_iter().filter(|(_, edited)| *edited).map(|(name, _)| name).collect();
     let message = format!("restart needed: {} was edited, and counts at the start only", edited.join(" and "));
     (!edited.is_empty()).then(|| Problem { kind: ProblemKind::Restart, path: Some(now.file.clone()), message })
+}
+
+/// The problems, with no more than [`MOST_LEFT_OUT`] files that are not served, and how many more there are.
+pub(super) fn first(problems: Vec<Problem>) -> Vec<Problem> {
+    let mut left_out = 0;
+    let listed = problems.into_iter().filter(|problem| {
+        left_out += usize::from(problem.kind == ProblemKind::LeftOut);
+        problem.kind != ProblemKind::LeftOut || left_out <= MOST_LEFT_OUT
+    });
+    let mut listed: Vec<Problem> = listed.collect();
+    let more = left_out.saturating_sub(MOST_LEFT_OUT);
+    if more > 0 {
+        let message = format!("{more} more files or folders are left out");
+        listed.push(Problem { kind: ProblemKind::LeftOut, path: None, message });
+    }
+    listed
 }
 
 /// In one line, what makes the tree other than the files; `None`: nothing does.

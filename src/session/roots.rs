@@ -95,6 +95,11 @@ impl Roots {
         roots.into_iter()
     }
 
+    /// Those at or below `path` that are none any more, and were not taken yet.
+    pub fn dropped_below(&self, path: &Path) -> impl Iterator<Item = PathBuf> {
+        self.dropped.iter().filter(move |root| root.starts_with(path)).cloned()
+    }
+
     /// The project files that name `root`.
     pub fn owners(&self, root: &Path) -> impl Iterator<Item = &PathBuf> {
         let owns = move |file: &ProjectFile| {

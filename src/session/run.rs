@@ -75,6 +75,8 @@ struct Run {
     commands: Receiver<Command>,
     signals: Receiver<Signal>,
     panics: VecDeque<Instant>,
+    /// Something could not be read for a reason that passes, and the log says so.
+    waits: bool,
 }
 
 /// What woke the thread.
@@ -88,7 +90,7 @@ enum Woken {
 
 impl Run {
     fn new(engine: Engine, commands: Receiver<Command>, signals: Receiver<Signal>) -> Self {
-        Self { engine, pending: Pending::default(), commands, signals, panics: VecDeque::new() }
+        Self { engine, pending: Pending::default(), commands, signals, panics: VecDeque::new(), waits: false }
     }
 
     fn until_the_end(mut self) {
@@ -128,6 +130,7 @@ impl Run {
             self.look_at_all(Engine::apply);
         }
         loop {
+            self.look_again();
             match self.wait() {
                 Woken::End => return,
                 Woken::Command(command) => self.obey(command),
@@ -140,6 +143,19 @@ impl Run {
                 }
                 Woken::Timer => self.act(),
             }
+        }
+    }
+
+    /// Come back to what could not be read for a reason that passes.
+    fn look_again(&mut self) {
+        let again = std::mem::take(&mut self.engine.mirror.again);
+        if let Some(first) = again.first() {
+            let problem = self.engine.mirror.problems.get(first).map_or("", String::as_str);
+            if !self.waits {
+                log::warn!("{}: {problem}; it is looked at again, as others are that cannot be read", first.display());
+            }
+            self.waits = true;
+            self.pending.doubt(Vec::new(), again, clock::now());
         }
     }
 
@@ -174,8 +190,10 @@ impl Run {
                 log::warn!("file events were lost ({reason}); looking at everything again");
                 self.is(Health::Behind { reason: format!("file events were lost: {reason}") });
             }
-            Signal::Gone(path) | Signal::Moved { from: path, .. } => self.engine.mirror.watch.disarm(path),
-            Signal::Look(_) | Signal::Busy(_) => {}
+            // What comes to a place is not what was watched there.
+            Signal::Gone(path) | Signal::Look(path) => self.engine.mirror.watch.disarm(path),
+            Signal::Moved { from, to } => [from, to].into_iter().for_each(|path| self.engine.mirror.watch.disarm(path)),
+            Signal::Busy(_) => {}
         }
         self.pending.note(signal, clock::now());
     }
@@ -189,6 +207,7 @@ impl Run {
         if !paths.is_empty() {
             let changes = self.engine.mirror.refresh(paths.iter().map(PathBuf::as_path), Trust::Doubt);
             self.take_in(changes, Engine::apply);
+            self.waits &= !self.engine.mirror.again.is_empty();
             self.pending.acted(clock::now());
         }
     }

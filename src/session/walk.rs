@@ -16,9 +16,10 @@ use super::{
     depth::too_deep,
     disk::{self, Seen, Stamp, What},
     entries::Folder,
-    mirror::{Changes, Mirror, Trust, is_script},
+    mirror::{Changes, Mirror, Trust, below, is_script},
     reader::{Read, Reader, Wanted},
 };
+use crate::files;
 
 /// Folders nested deeper are cut off: librojo recurses, and a stack is finite.
 const MAX_DEPTH: usize = 128;
@@ -103,6 +104,10 @@ impl Mirror {
             What::Nothing if seen.link.is_some() => Err("the link leads nowhere".to_owned()),
             What::Nothing => Ok(None),
             What::Unfit(reason) => Err(reason),
+            What::File(_) if files::is_scratch(path) && disk::changed_before(path, self.began) => {
+                Err("left by a server that was ended while it wrote a file; a text that you miss may be in it"
+                    .to_owned())
+            }
             What::File(_) if !self.roots.wants_file(path) => Ok(None),
             What::File(stamp) => Ok(Some((What::File(stamp), PathBuf::new()))),
             What::Folder if self.is_script_file(path) => Err("a folder stands in the file's place".to_owned()),
@@ -150,6 +155,9 @@ impl Mirror {
         let mut inside = Within::Folder;
         if self.entries.folder(path).is_none_or(|known| known.real != real) {
             self.leave(path, changes);
+            // What was served on its own so far would be hidden by the folder that it is in now.
+            let inner: Vec<PathBuf> = self.roots.below(path).chain(self.roots.dropped_below(path)).collect();
+            inner.iter().for_each(|inner| self.forget(inner));
             self.entries.add_folder(path, real.clone());
             // A folder must be there before its files; again would empty it.
             self.load(path, VfsSnapshot::empty_dir());
@@ -165,6 +173,7 @@ impl Mirror {
             Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
             // What cannot be listed is not gone.
             Err(error) => {
+                self.look_again_after(&error, path);
                 self.problems.insert(path.to_path_buf(), error.to_string());
                 return;
             }
@@ -173,7 +182,9 @@ impl Mirror {
         super::tests::looked_at(path);
         let is_gone =
             |at: &Path| at.parent() == Some(path) && at.file_name().is_some_and(|name| !listed.contains_key(name));
-        self.problems.retain(|at, _| !is_gone(at));
+        for gone in below(&self.problems, path).into_iter().filter(|at| is_gone(at)) {
+            self.problems.remove(&gone);
+        }
         for child in self.unlisted(path, &listed) {
             match self.trust {
                 Trust::Exact => self.leave(&child, changes),
@@ -219,7 +230,10 @@ impl Mirror {
         let (bytes, stamp) = match contents {
             Ok(contents) => contents,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return self.leave(path, changes),
-            Err(error) => return self.refuse(path, &error.to_string()),
+            Err(error) => {
+                self.look_again_after(&error, path);
+                return self.refuse(path, &error.to_string());
+            }
         };
         if let Some(problem) = unfit(path, &bytes) {
             return self.refuse(path, &problem);
@@ -254,6 +268,13 @@ impl Mirror {
         changes.touch(path);
         if let Some(before) = known.filter(|_| plain) {
             changes.edited.entry(path.clone()).or_insert(before);
+        }
+    }
+
+    /// Nothing says so when what `error` was for want of is there again.
+    fn look_again_after(&mut self, error: &io::Error, path: &Path) {
+        if disk::is_passing(error) {
+            self.again.push(path.to_path_buf());
         }
     }
 

@@ -1,8 +1,9 @@
 //! The one watcher, and what its events mean.
 
 use std::{
-    collections::HashSet,
+    collections::BTreeSet,
     fmt::Display,
+    ops::Bound,
     path::{Path, PathBuf},
 };
 
@@ -41,7 +42,9 @@ pub(super) enum Signal {
 /// Our hold on the system's watcher.
 pub(super) struct Watch {
     system: Option<System>,
-    armed: HashSet<PathBuf>,
+    armed: BTreeSet<PathBuf>,
+    /// Folders above all that is watched: only their own going is of interest.
+    guarded: BTreeSet<PathBuf>,
     /// Why some folder cannot be watched.
     failure: Option<Problem>,
 }
@@ -53,7 +56,7 @@ impl Watch {
             Ok(system) => (Some(system), None),
             Err(error) => (None, Some(failure(None, &error))),
         };
-        Self { system, armed: HashSet::new(), failure }
+        Self { system, armed: BTreeSet::new(), guarded: BTreeSet::new(), failure }
     }
 
     /// Watch the folder at `path` and, where that costs nothing more, all below it.
@@ -65,32 +68,57 @@ impl Watch {
     }
 
     /// Watch what lies above `path`, so that its coming and going is seen: the nearest folder that
-    /// exists, and all from there up to `top`.
+    /// exists, and all from there up to `top`. Of those further up it is enough to know whether they
+    /// are still the same.
     pub fn arm_above(&mut self, path: &Path, top: Option<&Path>) {
-        let mut above = path.ancestors().skip(1).skip_while(|folder| !folder.is_dir());
+        let mut above = path.ancestors().skip(1).skip_while(|folder| !folder.is_dir()).peekable();
         if let Some(nearest) = above.next() {
             self.add(nearest, false);
+            self.guard_link(nearest);
         }
-        for folder in above.take_while(|folder| top.is_some_and(|top| folder.starts_with(top))) {
+        while let Some(folder) = above.next_if(|folder| top.is_some_and(|top| folder.starts_with(top))) {
             self.add(folder, false);
+            self.guard_link(folder);
+        }
+        for folder in above {
+            if !self.guarded.insert(folder.to_path_buf()) {
+                break; // then so is what is above it
+            }
+            if let Some(system) = &mut self.system {
+                system.guard(folder);
+            }
+            self.guard_link(folder);
+        }
+    }
+
+    /// A link may be made to lead elsewhere, and what it leads to knows nothing of that.
+    fn guard_link(&mut self, folder: &Path) {
+        if folder.is_symlink()
+            && let Some(holder) = folder.parent()
+        {
+            self.add(holder, false);
         }
     }
 
     /// The folder at `path` is of no interest any more, or has gone: if it comes back, it needs a
     /// new watch.
     pub fn disarm(&mut self, path: &Path) {
-        if !self.armed.contains(path) {
-            return;
-        }
-        if let Some(system) = &mut self.system {
+        if self.armed.contains(path)
+            && let Some(system) = &mut self.system
+        {
             system.disarm(path);
         }
-        self.armed.retain(|armed| !armed.starts_with(path));
+        for set in [&mut self.armed, &mut self.guarded] {
+            let from = set.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
+            let stale: Vec<PathBuf> = from.take_while(|at| at.starts_with(path)).cloned().collect();
+            stale.iter().for_each(|at| _ = set.remove(at));
+        }
     }
 
     /// The system may have dropped any watch.
     pub fn lost_all(&mut self) {
         self.armed.clear();
+        self.guarded.clear();
         self.failure = None;
     }
 
@@ -105,12 +133,16 @@ impl Watch {
         }
         match system.arm(path, all_below) {
             Ok(()) => _ = self.armed.insert(path.to_path_buf()),
-            Err(error) if path.is_dir() => {
-                let problem = failure(Some(path), &error);
-                log::warn!("{}", problem.message);
-                self.failure.get_or_insert(problem);
-            }
+            Err(error) if path.is_dir() => self.fail(failure(Some(path), &error)),
             Err(_) => {} // it has just gone; its parent's event says so
+        }
+    }
+
+    /// Where one folder cannot be watched, thousands may not; the first speaks for all.
+    fn fail(&mut self, problem: Problem) {
+        if self.failure.is_none() {
+            log::warn!("{problem}");
+            self.failure = Some(problem);
         }
     }
 }

@@ -11,6 +11,8 @@ mod first_steps;
 mod half_open;
 mod identity;
 mod level0;
+#[cfg(unix)] // by a shell
+mod limits;
 mod live;
 mod live_names;
 mod live_studio;

@@ -215,3 +215,30 @@ async fn only_this_machine_opens_a_file_and_only_that_of_a_script() {
     assert_eq!(open("xyz".to_owned(), "127.0.0.1").await.0, 400);
     assert_eq!(open(Ref::new().to_string(), "127.0.0.1").await.0, 404);
 }
+
+#[tokio::test]
+async fn c41_who_was_told_nothing_newer_has_seen_nothing_newer_though_its_socket_is_gone() {
+    let server = Server::start(&KIT).await;
+    let alpha = server.id("Alpha");
+    let root = wire::referent(server.session.root());
+    let mut socket = server.socket(0).await;
+    let before = server.api.sockets.slowest();
+    socket.close(None).await.expect("it can be closed");
+    let mut open = server.api.open_sockets();
+    open.wait_for(|count| *count == 0).await.expect("the server lives");
+    server.write("src/Alpha.luau", "return 'editor'\n");
+    server.until_seen("src/Alpha.luau").await;
+    assert_eq!(server.api.sockets.slowest(), before, "nobody was told");
+    assert_eq!(server.edit(&[(alpha, "return 'studio'\n")]).await.0, StatusCode::CONFLICT);
+    server.request(Method::GET, &format!("/api/read/{root}"), Vec::new()).await;
+    assert!(server.api.sockets.slowest() > before, "now somebody was");
+}
+
+#[tokio::test]
+async fn of_many_refusals_the_first_are_said() {
+    let server = Server::start(&KIT).await;
+    let unknown: Vec<(Ref, &str)> = (1..=500).map(|number| (Ref::some(number), "")).collect();
+    let (status, words) = server.edit(&unknown).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert!(words.contains("and 480 more") && words.len() < 3_000, "{} bytes: {words}", words.len());
+}

@@ -1,6 +1,7 @@
 //! The session on real folders. Every test waits on conditions, bounded by [`PATIENCE`].
 #![expect(clippy::disallowed_methods, reason = "tests write fixtures")]
 
+mod above;
 mod cases;
 mod during;
 mod kit;

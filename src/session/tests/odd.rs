@@ -319,3 +319,68 @@ fn a_model_that_is_nested_too_deep_is_listed_and_does_not_end_the_process() {
     assert!(project.session().problems().iter().any(|problem| problem.message.contains("deep")));
     assert!(project.text("ServerStorage.Kit.Alpha").is_some());
 }
+
+#[test]
+fn what_a_killed_server_left_behind_is_named() {
+    let left = "src/.Alpha.luau.rojo-mcp-0123456789abcdef";
+    let project = Project::new(&BASE);
+    project.write(left, "return 'displaced'");
+    let project = project.serve();
+    let names = |session: &ServeSession| {
+        session.problems().iter().any(|problem| problem.path.as_ref().is_some_and(|path| path.ends_with(left)))
+    };
+    assert!(names(project.session()), "{:#?}", project.session().problems());
+    project.remove(left);
+    project.until("it is named no longer", |session| session.problems().is_empty());
+    project.write(left, "return 'being written'");
+    project.oracle();
+    assert!(!names(project.session()), "one that is being used is nobody's business");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_project_file_of_a_folder_may_be_a_link() {
+    let project = Project::new(&BASE);
+    project.rename("default.project.json", "shared.json");
+    link(&project, "shared.json", "default.project.json");
+    project.write("of.project.json", BASE[0].1);
+    project.write("elsewhere/some.txt", "");
+    link(&project, "../of.project.json", "elsewhere/linked.project.json");
+    let folder = project.path("");
+    for named in ["", "default.project.json", "elsewhere/linked.project.json"] {
+        let session = ServeSession::start(&folder.join(named)).expect("it is served");
+        assert_eq!(session.project().folder.join(""), folder.join(""), "{named:?}");
+        assert_eq!(find(&session, "ServerStorage.Kit.Alpha").len(), 1, "{named:?}");
+        // What is found is found again by its own name.
+        let again = ServeSession::start(&session.project().file).expect("it is served");
+        assert_eq!(again.project().file, session.project().file);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn of_what_the_project_names_no_longer_nothing_is_said() {
+    let project = Project::new(&BASE);
+    let named = r#"{"name":"Demo","tree":{"$path":"src","Pipe":{"$path":{"optional":"pipe"}}}}"#;
+    project.write("default.project.json", named);
+    let made = process::Command::new("mkfifo").arg(project.path("pipe")).status();
+    assert!(made.expect("mkfifo runs").success());
+    let project = project.serve();
+    assert_eq!(project.session().problems().len(), 1, "{:#?}", project.session().problems());
+    project.write("default.project.json", r#"{"name":"Demo","tree":{"$path":"src"}}"#);
+    project.until("the pipe is forgotten", |session| session.problems().is_empty());
+}
+
+#[test]
+fn of_many_bad_files_the_first_are_named_and_all_are_counted() {
+    let project = Project::new(&BASE);
+    for number in 0..200 {
+        project.write(&format!("src/Bad{number:03}.luau"), b"return '\xe9'");
+    }
+    let project = project.serve();
+    let problems = project.session().problems();
+    assert_eq!(problems.len(), 31);
+    assert!(problems[30].message.starts_with("170 more"), "{}", problems[30]);
+    let warning = project.session().warning().expect("there is one");
+    assert!(warning.contains("200 files or folders"), "{warning}");
+}
