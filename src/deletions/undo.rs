@@ -163,7 +163,7 @@ impl Back<'_> {
         let noted = noted.and_then(|()| if all { deletion.finish(store, id, EntryState::Undone) } else { Ok(()) });
         // The files are back all the same.
         let noted = noted.map_err(|error| format!("what it came to could not be noted: {error}"));
-        let read = self.session.catch_up(Some(&written));
+        let read = self.session.take_in(&written);
         let status = match (all, any) {
             (true, _) => SyncStatus::Success,
             (false, true) => SyncStatus::Partial,
