@@ -109,7 +109,7 @@ impl Engine {
             Some(edits) => edits,
             None => self.remake(changes),
         };
-        let message = self.board.state.write().apply(wanted, &paths);
+        let message = self.board.state.write().apply(wanted);
         if let Some(message) = message {
             self.board.cursor.send_replace(message.cursor);
         }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
     time::Instant,
 };
@@ -73,7 +72,7 @@ impl State {
     }
 
     /// Change the tree; a change that changes nothing makes no message.
-    pub fn apply(&mut self, wanted: Wanted, paths: &[PathBuf]) -> Option<Arc<Message>> {
+    pub fn apply(&mut self, wanted: Wanted) -> Option<Arc<Message>> {
         let applied = reconcile::apply(&mut self.tree, &mut self.pointers, wanted);
         if applied.is_empty() {
             return None;
@@ -85,7 +84,6 @@ impl State {
             cursor: self.cursor,
             rojo: wire::web_message(&self.tree, &applied),
             ops: wire::patch_ops(&self.tree, &applied, |instance| self.hashes.of(instance)),
-            paths: paths.to_vec(),
             at: clock::now(),
         });
         self.remember(Arc::clone(&message));
@@ -154,7 +152,8 @@ fn weight(message: &Message) -> usize {
     let added = message.rojo.added.values();
     let added: usize = added.map(|new| 256 + new.properties.values().map(|each| value(each)).sum::<usize>()).sum();
     let updated = message.rojo.updated.iter().flat_map(|update| update.changed_properties.values().flatten());
-    added + updated.map(value).sum::<usize>() + 64 * message.ops.len() + 256
+    let lists = 64 * message.ops.len() + 32 * message.rojo.removed.len() + 128 * message.rojo.updated.len();
+    added + updated.map(value).sum::<usize>() + lists + 256
 }
 
 /// The hashes of scripts, made when first asked for.

@@ -110,8 +110,6 @@ pub struct Message {
     pub rojo: SubscribeMessage<'static>,
     /// As our own protocol says it. May be empty: it knows fewer properties.
     pub ops: Vec<PatchOp>,
-    /// The files that caused it.
-    pub paths: Vec<PathBuf>,
     /// When.
     pub at: Instant,
 }
