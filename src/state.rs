@@ -47,6 +47,12 @@ impl StateFolder {
     /// The project does not exist, or the folder cannot be made.
     pub fn below(root: &Path, project: &Path) -> io::Result<Self> {
         let canonical = project.canonicalize()?;
+        // A folder's own project file may be a link to one that other folders have as well.
+        let canonical = match as_folder(project) {
+            folder if folder == project => canonical,
+            folder if folder.as_os_str().is_empty() => Path::new(".").canonicalize()?,
+            folder => folder.canonicalize()?,
+        };
         let canonical = as_folder(&canonical);
         let digest = Sha1::digest(canonical.as_os_str().as_encoded_bytes());
         let folder = root.join(digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
@@ -145,6 +151,12 @@ mod tests {
         fs::File::create(one.join("test.project.json")).expect("another");
         assert_eq!(state(&one), state(&one.join("default.project.json")));
         assert_ne!(state(&one), state(&one.join("test.project.json")));
+        #[cfg(unix)]
+        {
+            let shared = two.join("default.project.json");
+            std::os::unix::fs::symlink(one.join("default.project.json"), &shared).expect("a link");
+            assert_eq!(state(&shared), state(&two), "a folder's own, though its project file lies elsewhere");
+        }
         assert!(state(&one).path("store.redb").starts_with(root.path()));
         #[cfg(unix)]
         {
