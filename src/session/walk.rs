@@ -17,7 +17,9 @@ use super::{
     disk::{self, Seen, Stamp, What},
     entries::Folder,
     mirror::{Changes, Mirror, Trust, below, is_script},
+    projects,
     reader::{Read, Reader, Wanted},
+    roots::KNOWN,
 };
 use crate::files;
 
@@ -31,6 +33,15 @@ enum Within {
     Nothing,
     Folder,
     NewFolder,
+}
+
+/// Whether Rojo reads a file of that name to know what its folder is, or what lies beside it. That a folder
+/// is called so would stop all that it tells of.
+fn tells_of_another(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let known = path.extension().and_then(|extension| extension.to_str()).is_some_and(|e| KNOWN.contains(&e));
+    let is_meta = [".meta.json", ".meta.jsonc"].iter().any(|end| name.ends_with(end));
+    is_meta || (name.starts_with("init.") && known) || projects::is_default(path)
 }
 
 impl Mirror {
@@ -110,7 +121,9 @@ impl Mirror {
             }
             What::File(_) if !self.roots.wants_file(path) => Ok(None),
             What::File(stamp) => Ok(Some((What::File(stamp), PathBuf::new()))),
-            What::Folder if self.is_script_file(path) => Err("a folder stands in the file's place".to_owned()),
+            What::Folder if self.is_script_file(path) || tells_of_another(path) => {
+                Err("a folder stands in the file's place".to_owned())
+            }
             What::Folder => {
                 let above = path.ancestors().skip(1).map_while(|above| self.entries.folder(above));
                 let above: Vec<&PathBuf> = above.map(|folder| &folder.real).collect();

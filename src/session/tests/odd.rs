@@ -96,6 +96,18 @@ fn c27_what_is_no_file_is_skipped() {
 }
 
 #[test]
+fn c27_a_folder_called_like_a_file_that_tells_of_another_is_skipped() {
+    let project = Project::new(&BASE);
+    for name in ["init.luau", "Alpha.meta.json", "Deep/init.meta.json", "Beta/default.project.json"] {
+        project.write(&format!("src/{name}/Inner.luau"), "return 1");
+    }
+    let project = project.serve();
+    assert_eq!(project.session().problems().len(), 4, "{:#?}", project.session().problems());
+    assert!(project.text("ServerStorage.Kit.Alpha").is_some() && project.text("ServerStorage.Kit.Beta").is_some());
+    project.oracle();
+}
+
+#[test]
 fn c27_a_script_that_cannot_be_read_any_more_is_not_gone() {
     let project = Project::new(&BASE).serve();
     let text = |session: &ServeSession| {
